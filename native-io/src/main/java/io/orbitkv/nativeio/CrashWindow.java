@@ -1,0 +1,17 @@
+package io.orbitkv.nativeio;
+
+/** Stretches of work in which a crash is most interesting: tests count how often they hit each. */
+public enum CrashWindow {
+    /** Payloads or header page of a batch are being written. */
+    BATCH_WRITE,
+    /** A footer is being written. */
+    SEAL,
+    /** A segment was unlinked and its new header is not durable yet. */
+    SEGMENT_REUSE,
+    /** A transaction of the catalog is being committed. */
+    CATALOG_COMMIT,
+    /** A snapshot or its marker is being written or removed. */
+    SNAPSHOT,
+    /** A scoped clear is between its request and its commit. */
+    CLEAR
+}
