@@ -79,13 +79,13 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         }
         Resources made = new Resources();
         try {
-            memory = made.keep(MemoryRegion.anonymous(
-                    (long) segments * segmentBytes, pageKind, MemoryPurpose.HOST_POOL));
+            memory = made.keep(
+                    MemoryRegion.anonymous((long) segments * segmentBytes, pageKind, MemoryPurpose.HOST_POOL));
             long pages = (long) segments * segmentPages;
-            listings = made.keep(MemoryRegion.anonymous(
-                    pages * BlockListing.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
-            listingOfPage = made.keep(
-                    MemoryRegion.anonymous(pages * Short.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
+            listings = made.keep(
+                    MemoryRegion.anonymous(pages * BlockListing.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
+            listingOfPage =
+                    made.keep(MemoryRegion.anonymous(pages * Short.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
             generations = made.keep(new Generations(segments));
             pins = made.keep(new SegmentPins(segments));
             made.release();
