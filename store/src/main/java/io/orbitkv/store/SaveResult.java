@@ -23,6 +23,8 @@ public final class SaveResult {
         POOL_BUSY,
         /** The index is full; it is evicting. */
         INDEX_FULL,
+        /** The family was cleared while its blocks were being taken in. */
+        CLEARED,
         /** The drive has failed; the store serves what it has. */
         TIER_FAILED
     }

@@ -4,6 +4,7 @@ import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.tiers.Durability;
 import java.nio.file.Path;
 import java.util.Objects;
 

@@ -1,0 +1,59 @@
+package io.orbitkv.store;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.concurrent.ManyToManyConcurrentArrayQueue;
+
+/** The pool of workspaces: as many as calls ever ran at once, at most a bound. */
+final class Workspaces implements AutoCloseable {
+    /** More calls at once than this wait for each other: each holds up to a staging buffer. */
+    static final int WORKSPACES_MAX = 64;
+
+    private final int queryBlocksMax;
+    private final int stagingBytes;
+    private final ManyToManyConcurrentArrayQueue<Workspace> idle = new ManyToManyConcurrentArrayQueue<>(WORKSPACES_MAX);
+    private final List<Workspace> all = new ArrayList<>();
+
+    Workspaces(int queryBlocksMax, int stagingBytes) {
+        this.queryBlocksMax = queryBlocksMax;
+        this.stagingBytes = stagingBytes;
+    }
+
+    Workspace take() {
+        while (true) {
+            Workspace workspace = idle.poll();
+            if (workspace != null) {
+                return workspace;
+            }
+            workspace = make();
+            if (workspace != null) {
+                return workspace;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    private Workspace make() {
+        synchronized (all) {
+            if (all.size() == WORKSPACES_MAX) {
+                return null;
+            }
+            Workspace workspace = new Workspace(queryBlocksMax, stagingBytes);
+            all.add(workspace);
+            return workspace;
+        }
+    }
+
+    void giveBack(Workspace workspace) {
+        idle.offer(workspace); // never full: it holds all workspaces there are
+    }
+
+    @Override
+    public void close() {
+        synchronized (all) {
+            for (Workspace workspace : all) {
+                workspace.close();
+            }
+        }
+    }
+}
