@@ -1,6 +1,7 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.kit.Payload;
+import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -62,7 +63,6 @@ final class DemoChild implements Callable<Integer> {
     private final byte[] oneKey = new byte[KEY_BYTES];
     private Workload workload;
     private PromptKeys keys;
-    private Payload payload;
     private KvStore store;
     private FamilyHandle family;
     private ShardHandle shard;
@@ -71,6 +71,7 @@ final class DemoChild implements Callable<Integer> {
     private int group;
     private long readBytesAtStart;
     private long nvmeBytesAtStart;
+    private StoreStats restoredStats;
     private int wrong;
     private int saved;
     private int dropped;
@@ -84,6 +85,8 @@ final class DemoChild implements Callable<Integer> {
         try {
             run();
             return 0;
+        } catch (EOFException e) {
+            return ErrorCode.CHILD_PROCESS.category().exitCode(); // the parent is gone: nobody is left to tell
         } catch (OrbitKvException e) {
             out.writeByte(Frames.FAILED);
             out.writeUTF(e.code().name());
@@ -96,13 +99,12 @@ final class DemoChild implements Callable<Integer> {
     private void run() throws IOException {
         workload = options.workload();
         keys = new PromptKeys(workload.longest());
-        payload = new Payload(options.seed);
         blockBytes = Math.toIntExact(options.blockBytes);
         long openedNanos = System.nanoTime();
         try (KvStore opened = KvStore.open(storeOptions())) {
             store = opened;
             long openNanos = System.nanoTime() - openedNanos;
-            family = store.openFamily(PromptKeys.family("demo-" + options.seed, blockBytes));
+            family = store.openFamily(PromptKeys.family("demo", "seed-" + options.seed, blockBytes));
             shard = family.shard(0);
             buffer = store.allocate(Math.max(BUFFER_BYTES, blockBytes));
             group = (int) (buffer.bytes() / blockBytes);
@@ -111,7 +113,8 @@ final class DemoChild implements Callable<Integer> {
                 answer();
             }
             readBytesAtStart = Machine.readBytes();
-            nvmeBytesAtStart = store.stats().nvmeRestoredBytes();
+            restoredStats = store.stats();
+            nvmeBytesAtStart = restoredStats.restoredNvmeBytes();
             for (int request = from; request < workload.requests(); request++) {
                 awaitCredit(request);
                 serve(request);
@@ -141,7 +144,7 @@ final class DemoChild implements Callable<Integer> {
         out.writeUTF(store.openReport().kind().name());
         out.writeLong(openNanos);
         out.writeLong(firstQueryNanos);
-        out.writeLong(store.openReport().blocksIndexed());
+        out.writeLong(store.openReport().accounting().indexedBlocks());
         out.flush();
     }
 
@@ -168,7 +171,14 @@ final class DemoChild implements Callable<Integer> {
                 return Frames.ABSENT;
             }
         }
-        return payload.matches(buffer, 0, blockBytes, keys.buffer(), 0) ? Frames.FOUND : Frames.WRONG;
+        return isRight(0, 0) ? Frames.FOUND : Frames.WRONG;
+    }
+
+    /** Whether a place of the buffer holds the bytes that belong to a key. */
+    private boolean isRight(int place, int keyBlock) {
+        return Payload.firstDifference(
+                        buffer, (long) place * blockBytes, blockBytes, keys.head(keyBlock), options.seed)
+                == Payload.NO_DIFFERENCE;
     }
 
     private void awaitCredit(int request) throws IOException {
@@ -186,7 +196,7 @@ final class DemoChild implements Callable<Integer> {
         saveNanos = 0;
         restoreNanos = 0;
         keys.set(workload, request);
-        StoreStats before = store.stats();
+        StoreStats before = restoredStats; // only restores change what is compared
         long began = System.nanoTime();
         Lease lease = store.query(family, keys.buffer(), 0, count);
         long queryNanos = System.nanoTime() - began;
@@ -197,13 +207,14 @@ final class DemoChild implements Callable<Integer> {
             restored = restore(lease, found);
         }
         StoreStats after = store.stats();
+        restoredStats = after;
         save(restored, count);
 
         out.writeByte(Frames.REQUEST);
         out.writeInt(request);
         out.writeInt(count);
-        out.writeInt((int) (after.hostRestoredBlocks() - before.hostRestoredBlocks()));
-        out.writeInt((int) (after.nvmeRestoredBlocks() - before.nvmeRestoredBlocks()));
+        out.writeInt((int) (after.restoredHostBlocks() - before.restoredHostBlocks()));
+        out.writeInt((int) (after.restoredNvmeBlocks() - before.restoredNvmeBlocks()));
         out.writeInt(wrong);
         out.writeInt(saved);
         out.writeInt(dropped);
@@ -211,7 +222,7 @@ final class DemoChild implements Callable<Integer> {
         out.writeLong(queryNanos);
         out.writeLong(restoreNanos);
         out.writeLong(saveNanos);
-        out.writeLong(after.nvmeRestoredBytes() - nvmeBytesAtStart); // before the drive's count, which thus covers it
+        out.writeLong(after.restoredNvmeBytes() - nvmeBytesAtStart); // before the drive's count, which thus covers it
         out.writeLong(Machine.readBytes() - readBytesAtStart);
         tellWritten();
         out.flush();
@@ -226,7 +237,7 @@ final class DemoChild implements Callable<Integer> {
             int got = store.restore(lease, shard, done, wanted, blocks.set(buffer, 0));
             restoreNanos += System.nanoTime() - began;
             for (int i = 0; i < got; i++) {
-                if (!payload.matches(buffer, (long) i * blockBytes, blockBytes, keys.buffer(), (done + i) * KEY_BYTES)) {
+                if (!isRight(i, done + i)) {
                     wrong++;
                 }
             }
@@ -245,7 +256,7 @@ final class DemoChild implements Callable<Integer> {
         while (done < end) {
             int count = Math.min(group, end - done);
             for (int i = 0; i < count; i++) {
-                payload.fill(buffer, (long) i * blockBytes, blockBytes, keys.buffer(), (done + i) * KEY_BYTES);
+                Payload.fill(buffer, (long) i * blockBytes, blockBytes, keys.head(done + i), options.seed);
             }
             for (int at = 0; at < count; ) {
                 int taken = saveOnce(done + at, count - at, at);

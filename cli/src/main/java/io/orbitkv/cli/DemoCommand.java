@@ -3,13 +3,8 @@ package io.orbitkv.cli;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.io.IOException;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
-import java.util.Locale;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -29,9 +24,6 @@ import picocli.CommandLine.Option;
                     + " were read from the drive than its hits have."
         })
 final class DemoCommand implements Callable<Integer> {
-    /** File systems in memory: hits on them would prove nothing, and direct I/O is refused there. */
-    private static final Set<String> MEMORY_FILE_SYSTEMS = Set.of("tmpfs", "ramfs");
-
     @Mixin
     private DemoOptions options;
 
@@ -66,11 +58,11 @@ final class DemoCommand implements Callable<Integer> {
         }
         int killAfter =
                 (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
-        Path plotFile = plot != null ? plot : temporaryFolder().resolve("orbitkv-demo.svg");
+        Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
         requireWritable(plotFile);
-        Path folder = options.data != null ? options.data : newFolder();
+        Path folder = options.data != null ? options.data : TemporaryFolders.create("orbitkv-demo-");
         boolean keep = options.data != null;
-        Thread interrupted = new Thread(() -> delete(folder), "demo-remove-folder"); // Ctrl-C ends the child as well
+        Thread interrupted = new Thread(() -> TemporaryFolders.delete(folder), "demo-remove-folder"); // Ctrl-C ends the child as well
         if (!keep) {
             Runtime.getRuntime().addShutdownHook(interrupted);
         }
@@ -91,30 +83,6 @@ final class DemoCommand implements Callable<Integer> {
             if (options.data == null) {
                 endOfTemporary(folder, keep, interrupted);
             }
-        }
-    }
-
-    private static Path newFolder() {
-        try {
-            return Files.createTempDirectory(temporaryFolder(), "orbitkv-demo-");
-        } catch (IOException e) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE,
-                    "cannot make a folder in " + temporaryFolder() + ": " + e + "; name one with --data",
-                    e);
-        }
-    }
-
-    /** The folder for temporary files, or /var/tmp where that lies in memory. */
-    private static Path temporaryFolder() {
-        Path usual = Path.of(System.getProperty("java.io.tmpdir"));
-        Path onDrive = Path.of("/var/tmp");
-        try {
-            boolean inMemory = MEMORY_FILE_SYSTEMS.contains(
-                    Files.getFileStore(usual).type().toLowerCase(Locale.ROOT));
-            return inMemory && Files.isWritable(onDrive) ? onDrive : usual;
-        } catch (IOException e) {
-            return usual;
         }
     }
 
@@ -143,30 +111,7 @@ final class DemoCommand implements Callable<Integer> {
             return; // the JVM is ending already, and the hook does it
         }
         if (!keep) {
-            delete(folder);
-        }
-    }
-
-    private static void delete(Path folder) {
-        if (!Files.exists(folder)) {
-            return;
-        }
-        try {
-            Files.walkFileTree(folder, new SimpleFileVisitor<>() {
-                @Override
-                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                    Files.delete(file);
-                    return FileVisitResult.CONTINUE;
-                }
-
-                @Override
-                public FileVisitResult postVisitDirectory(Path visited, IOException e) throws IOException {
-                    Files.delete(visited);
-                    return FileVisitResult.CONTINUE;
-                }
-            });
-        } catch (IOException e) {
-            System.err.println("could not remove the temporary folder " + folder + ": " + e);
+            TemporaryFolders.delete(folder);
         }
     }
 }
