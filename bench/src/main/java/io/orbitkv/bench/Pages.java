@@ -14,10 +14,10 @@ import java.nio.file.Path;
  */
 public record Pages(long regionBytes, long regionHugeBytes, long processHugeBytes) {
     static Pages of(MemoryRegion region) {
-        return new Pages(region.bytes(), region.hugeBytes(), processHugeBytes());
+        return new Pages(region.bytes(), region.hugeBytes(), hugeBytesOfProcess());
     }
 
-    private static long processHugeBytes() {
+    private static long hugeBytesOfProcess() {
         try {
             for (String line : Files.readAllLines(Path.of("/proc/self/smaps_rollup"))) {
                 if (line.startsWith("AnonHugePages:")) {

@@ -22,6 +22,7 @@ import picocli.CommandLine.Spec;
 /** {@code orbitkv bench}: what the store's operations cost beside the least that could do the same. */
 @Command(
         name = "bench",
+        subcommands = MatchCommand.class,
         synopsisSubcommandLabel = "COMMAND",
         description = "Measures match, save or restore beside their floors, in alternating rounds of one run.")
 final class BenchCommand implements Runnable {
