@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
 import io.orbitkv.index.Namespace;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryRegion;
 
 /**
  * One shard of an open family: what a block is saved to and restored from. Safe from any thread.
@@ -45,7 +47,7 @@ public final class ShardHandle {
 
     /** Bytes that a block takes in a segment: whole pages. */
     int paddedBytes() {
-        return io.orbitkv.nativeio.Extent.pages(blockBytes()) * io.orbitkv.nativeio.MemoryRegion.PAGE_BYTES;
+        return Extent.pages(blockBytes()) * MemoryRegion.PAGE_BYTES;
     }
 
     Binding binding() {
