@@ -201,8 +201,9 @@ final class SimulatedRing implements IoRing {
                         transfer.completion, transfer.fileOffset, transfer.region, transfer.offset, transfer.bytes);
             case COMPLETE_WRITE -> {
                 if (transfer.write != null) {
-file.content().takeAgain(transfer.write, transfer.region, transfer.offset, drive.scratch, drive.gen);
-}
+                    file.content()
+                            .takeAgain(transfer.write, transfer.region, transfer.offset, drive.scratch, drive.gen);
+                }
                 yield file.writeNow(transfer.completion, transfer.write, transfer.fileOffset, transfer.bytes, 0);
             }
             default -> file.flushNow(transfer.completion, transfer.writesCovered);
