@@ -28,10 +28,28 @@ final class LibC {
     static final int O_RDWR = 2;
     static final int O_CREAT = 0x40;
     static final int O_EXCL = 0x80;
-    static final int O_DIRECTORY = 0x10000;
-    static final int O_DIRECT = 0x4000;
-    static final int O_NOFOLLOW = 0x20000;
     static final int O_CLOEXEC = 0x80000;
+
+    /** These three differ by machine: asm-generic/fcntl.h on x86-64, arch/arm64/include/uapi/asm/fcntl.h on aarch64. */
+    private static final boolean AARCH64 = "aarch64".equals(System.getProperty("os.arch"));
+
+    static final int O_DIRECT = AARCH64 ? 0x10000 : 0x4000;
+    static final int O_DIRECTORY = AARCH64 ? 0x4000 : 0x10000;
+    static final int O_NOFOLLOW = AARCH64 ? 0x8000 : 0x20000;
+
+    static final int F_GETFL = 3;
+    static final int F_SETFL = 4;
+    static final int SEEK_END = 2;
+
+    static final int AT_FDCWD = -100;
+    static final int AT_SYMLINK_NOFOLLOW = 0x100;
+    static final int STATX_BASIC_STATS = 0x7ff;
+
+    static final int EFD_CLOEXEC = 0x80000;
+    static final int EFD_NONBLOCK = 0x800;
+
+    static final int RLIMIT_NOFILE = 7;
+    static final int RLIMIT_MEMLOCK = 8;
 
     static final int F_ADD_SEALS = 1033;
     static final int F_GET_SEALS = 1034;
@@ -43,17 +61,26 @@ final class LibC {
     static final int ENOENT = 2;
     static final int EINTR = 4;
     static final int EIO = 5;
+    static final int EBADF = 9;
     static final int EAGAIN = 11;
     static final int ENOMEM = 12;
     static final int EACCES = 13;
     static final int EBUSY = 16;
     static final int EEXIST = 17;
+    static final int ENOTDIR = 20;
+    static final int EISDIR = 21;
     static final int EINVAL = 22;
+    static final int ENFILE = 23;
+    static final int EMFILE = 24;
+    static final int EFBIG = 27;
     static final int ENOSPC = 28;
     static final int EROFS = 30;
     static final int ENOSYS = 38;
+    static final int ELOOP = 40;
+    static final int ENODATA = 61;
     static final int ETIME = 62;
     static final int EOPNOTSUPP = 95;
+    static final int EDQUOT = 122;
 
     static {
         if (Native.POINTER_SIZE != Long.BYTES || Native.SIZE_T_SIZE != Long.BYTES) {
@@ -96,6 +123,15 @@ final class LibC {
 
     /** fallocate(2): 0, or -1 with errno. */
     static native int fallocate(int fd, int mode, long fileOffset, long bytes);
+
+    /** lseek(2): the new position, or -1 with errno. */
+    static native long lseek(int fd, long fileOffset, int whence);
+
+    /** statx(2) into 256 bytes: 0, or -1 with errno. */
+    static native int statx(int folderFd, String path, int flags, int mask, byte[] into);
+
+    /** getrlimit(2) into 16 bytes, soft limit first: 0, or -1 with errno. */
+    static native int getrlimit(int resource, byte[] into);
 
     /** pread(2): bytes read, 0 at end of file, or -1 with errno. */
     static native long pread(int fd, long address, long bytes, long fileOffset);

@@ -1,0 +1,77 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
+
+/**
+ * What an opening found in the log: which segments hold blocks, and where counting goes on. Filled by one thread, then
+ * handed to {@link NvmeTier}, which takes what it needs.
+ */
+public final class LogState {
+    private final long[] useSequences;
+    private long nextUseSequence = 1;
+    private long lastPosition;
+    private long durablePosition;
+
+    /** All segments free, nothing ever written. */
+    public LogState(int segments) {
+        this.useSequences = new long[segments];
+    }
+
+    /** How many segments. */
+    public int segments() {
+        return useSequences.length;
+    }
+
+    /** Says that a segment holds blocks; it will not be appended to. Raises the next use-sequence above it. */
+    public LogState seal(int segment, long useSequence) {
+        if (useSequence < 1) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "use-sequence " + useSequence + " of segment " + segment + " is below 1");
+        }
+        useSequences[segment] = useSequence;
+        return passUse(useSequence);
+    }
+
+    /** Says that a use-sequence stands in some header, even one of a free segment: it is never given out again. */
+    public LogState passUse(long useSequence) {
+        nextUseSequence = Math.max(nextUseSequence, useSequence + 1);
+        return this;
+    }
+
+    /** Says how far positions were given out, and up to where they are known to be durable. */
+    public LogState positions(long last, long durable) {
+        if (durable < 0 || durable > last) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "durable position " + durable + " must be between 0 and the last, " + last);
+        }
+        lastPosition = last;
+        durablePosition = durable;
+        return this;
+    }
+
+    /** Whether a segment holds blocks. */
+    public boolean isSealed(int segment) {
+        return useSequences[segment] != 0;
+    }
+
+    /** The use-sequence of a segment that holds blocks, otherwise 0. */
+    public long useSequence(int segment) {
+        return useSequences[segment];
+    }
+
+    /** The use-sequence that the next segment gets. */
+    public long nextUseSequence() {
+        return nextUseSequence;
+    }
+
+    /** The last position that was given out. */
+    public long lastPosition() {
+        return lastPosition;
+    }
+
+    /** Up to where blocks are durable; where that is below the last position the log starts with a flush. */
+    public long durablePosition() {
+        return durablePosition;
+    }
+}

@@ -1,0 +1,33 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.OrbitKvException;
+
+/** Hears what the log did. All calls come on the agent's thread and must neither block long nor allocate. */
+public interface NvmeListener {
+    /**
+     * A batch lies in the log. The host extents are still pinned; the log gives the pins back after this call.
+     *
+     * @param hostExtents where the blocks were taken from; valid during the call
+     * @param nvmeExtents where they lie in the log; valid during the call
+     * @param count how many
+     */
+    void onBatchWritten(long[] hostExtents, long[] nvmeExtents, int count);
+
+    /**
+     * A segment has changed its state. FREE comes when its blocks are given up, with the use-sequence that ended.
+     *
+     * @param segment its number
+     * @param useSequence which use of it
+     * @param state what it is now
+     * @param blocks blocks in it, 0 unless sealed or durable
+     * @param payloadPages pages of blocks, 0 unless sealed or durable
+     * @param overheadPages all other pages, 0 unless sealed or durable
+     */
+    void onSegment(int segment, long useSequence, SegmentState state, int blocks, int payloadPages, int overheadPages);
+
+    /** Written or durable position has moved. */
+    default void onPositions(long written, long durable) {}
+
+    /** The log has failed; comes once. */
+    void onFailure(OrbitKvException failure);
+}

@@ -1,0 +1,133 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
+
+/**
+ * Settings of the log. All bounds; a value that is out of range is refused.
+ *
+ * @param openSegments segments that are written at once, 1 to 64; a small log uses fewer
+ * @param queueBlocks most blocks that were offered and aren't settled, 1 to 1,048,576
+ * @param batchBytesMax a batch is not extended beyond this many payload bytes; one block always fits
+ * @param lingerNanos how long the first block of a batch waits for company
+ * @param durability when to flush
+ * @param flushIntervalNanos the interval of {@link Durability#INTERVAL}
+ * @param ringDepth most transfers in flight, 8 to 4096
+ * @param readDepth part of the ring that writes never take, 1 to ringDepth - 4
+ * @param readQueueBatches most read batches that wait for the agent, 2 to 65,536
+ */
+public record NvmeOptions(
+        int openSegments,
+        int queueBlocks,
+        int batchBytesMax,
+        long lingerNanos,
+        Durability durability,
+        long flushIntervalNanos,
+        int ringDepth,
+        int readDepth,
+        int readQueueBatches) {
+    /** Most open segments. */
+    public static final int OPEN_SEGMENTS_MAX = 64;
+
+    /** Most blocks in the queue: 1,048,576. */
+    public static final int QUEUE_BLOCKS_MAX = 1 << 20;
+
+    private static final int RING_DEPTH_MIN = 8;
+    private static final int RING_DEPTH_MAX = 4096;
+    private static final int WRITE_DEPTH_MIN = 4;
+    private static final int READ_QUEUE_MAX = 1 << 16;
+
+    /** Refuses what is out of range. */
+    public NvmeOptions {
+        require("openSegments", openSegments, 1, OPEN_SEGMENTS_MAX);
+        require("queueBlocks", queueBlocks, 1, QUEUE_BLOCKS_MAX);
+        require("batchBytesMax", batchBytesMax, 1, Integer.MAX_VALUE);
+        require("lingerNanos", lingerNanos, 0, Long.MAX_VALUE / 4);
+        require("flushIntervalNanos", flushIntervalNanos, 0, Long.MAX_VALUE / 4);
+        require("ringDepth", ringDepth, RING_DEPTH_MIN, RING_DEPTH_MAX);
+        require("readDepth", readDepth, 1, ringDepth - WRITE_DEPTH_MIN);
+        require("readQueueBatches", readQueueBatches, 2, READ_QUEUE_MAX);
+    }
+
+    /** 4 open segments, 4096 blocks queued, batches of 8 MiB after at most 2 ms, flushes every 100 ms. */
+    public static NvmeOptions defaults() {
+        return new NvmeOptions(4, 4096, 8 << 20, 2_000_000, Durability.INTERVAL, 100_000_000, 128, 64, 256);
+    }
+
+    /** The same with another number of open segments. */
+    public NvmeOptions withOpenSegments(int count) {
+        return new NvmeOptions(
+                count,
+                queueBlocks,
+                batchBytesMax,
+                lingerNanos,
+                durability,
+                flushIntervalNanos,
+                ringDepth,
+                readDepth,
+                readQueueBatches);
+    }
+
+    /** The same with another bound of the queue. */
+    public NvmeOptions withQueueBlocks(int count) {
+        return new NvmeOptions(
+                openSegments,
+                count,
+                batchBytesMax,
+                lingerNanos,
+                durability,
+                flushIntervalNanos,
+                ringDepth,
+                readDepth,
+                readQueueBatches);
+    }
+
+    /** The same with other batches. */
+    public NvmeOptions withBatches(int bytesMax, long nanos) {
+        return new NvmeOptions(
+                openSegments,
+                queueBlocks,
+                bytesMax,
+                nanos,
+                durability,
+                flushIntervalNanos,
+                ringDepth,
+                readDepth,
+                readQueueBatches);
+    }
+
+    /** The same with other flushing. */
+    public NvmeOptions withDurability(Durability when, long intervalNanos) {
+        return new NvmeOptions(
+                openSegments,
+                queueBlocks,
+                batchBytesMax,
+                lingerNanos,
+                when,
+                intervalNanos,
+                ringDepth,
+                readDepth,
+                readQueueBatches);
+    }
+
+    /** The same with another ring. */
+    public NvmeOptions withRing(int depth, int depthOfReads) {
+        return new NvmeOptions(
+                openSegments,
+                queueBlocks,
+                batchBytesMax,
+                lingerNanos,
+                durability,
+                flushIntervalNanos,
+                depth,
+                depthOfReads,
+                readQueueBatches);
+    }
+
+    private static void require(String name, long value, long min, long max) {
+        if (value < min || value > max) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, name + " of the log is " + value + "; take " + min + " to " + max);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Up to {@link #READS_MAX} reads of blocks that are submitted and waited for together.
+ *
+ * <p>Made once by a thread and reused by it: clear, add, {@link NvmeTier#submit}, await, look at the results. From
+ * submission until {@link #isDrained()} batch and destinations belong to the tier, however the wait ended, since a drive
+ * may still write there.
+ */
+public final class ReadBatch {
+    /** Most reads of a batch. */
+    public static final int READS_MAX = 64;
+
+    /** How long a waiter looks without sleeping: about what a sleep and its end cost. */
+    private static final long SPIN_NANOS = 10_000;
+
+    /** Longest sleep of a waiter, so that a lost unpark costs time, not life. */
+    private static final long PARK_NANOS_MAX = 100_000_000;
+
+    private final long[] extents = new long[READS_MAX];
+    private final int[] bytes = new int[READS_MAX];
+    private final MemoryRegion[] regions = new MemoryRegion[READS_MAX];
+    private final long[] offsets = new long[READS_MAX];
+    private final ReadResult[] results = new ReadResult[READS_MAX];
+    private int count;
+
+    // From submission to drain these belong to the agent's thread.
+    private int started;
+    private int ended;
+
+    /** Set before submission by the caller; cleared last by the agent: what it wrote before is visible then. */
+    private volatile boolean submitted;
+
+    private volatile Thread waiter;
+    private NvmeTier tier;
+
+    /** An empty batch. */
+    public ReadBatch() {}
+
+    /** Forgets all reads. */
+    public void clear() {
+        requireDrained();
+        for (int i = 0; i < count; i++) {
+            regions[i] = null;
+        }
+        count = 0;
+    }
+
+    /**
+     * Adds a read of a block's pages. The caller holds a pin on the extent.
+     *
+     * @param extent where the block lies
+     * @param storedBytes its stored bytes, at least 1; whole pages are read
+     * @param region where they land; must stay open until the batch is drained
+     * @param offset within the region, page-aligned, with room for whole pages
+     */
+    public void add(long extent, int storedBytes, MemoryRegion region, long offset) {
+        requireDrained();
+        if (count == READS_MAX || storedBytes < 1) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT,
+                    "read " + count + " of " + storedBytes + " bytes does not fit into a batch of " + READS_MAX);
+        }
+        requireRoom(region, offset, NvmeTier.pagesBytes(storedBytes));
+        extents[count] = extent;
+        bytes[count] = storedBytes;
+        regions[count] = region;
+        offsets[count] = offset;
+        results[count] = ReadResult.PENDING;
+        count++;
+    }
+
+    private static void requireRoom(MemoryRegion region, long offset, long length) {
+        if (offset < 0 || offset % MemoryRegion.PAGE_BYTES != 0 || offset > region.bytes() - length) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_BUFFER,
+                    "a read of " + length + " bytes to " + offset + " of " + region
+                            + " needs a page-aligned place with room for whole pages");
+        }
+    }
+
+    /** How many reads. */
+    public int count() {
+        return count;
+    }
+
+    /** The extent of read i. */
+    public long extent(int i) {
+        return extents[i];
+    }
+
+    /** Where read i lands within its region. */
+    public long offset(int i) {
+        return offsets[i];
+    }
+
+    /** The region that read i lands in. */
+    public MemoryRegion region(int i) {
+        return regions[i];
+    }
+
+    /** The stored bytes of read i. */
+    public int bytes(int i) {
+        return bytes[i];
+    }
+
+    /** How read i ended; {@link ReadResult#PENDING} until the batch is drained. */
+    public ReadResult result(int i) {
+        return submitted ? ReadResult.PENDING : results[i];
+    }
+
+    /** Whether nobody reads into the destinations any more. */
+    public boolean isDrained() {
+        return !submitted;
+    }
+
+    /**
+     * Waits until all reads have ended. On the agent's own thread it makes the agent work meanwhile.
+     *
+     * @param timeoutNanos longest wait
+     * @return false when the time was over: then the batch can't be used before {@link #isDrained()}
+     */
+    public boolean await(long timeoutNanos) {
+        if (!submitted) {
+            return true;
+        }
+        NvmeTier mine = tier;
+        long start = mine.nanoTime();
+        if (mine.isAgentThread()) {
+            return mine.workUntilDrained(this, start, timeoutNanos);
+        }
+        waiter = Thread.currentThread();
+        try {
+            for (long spent = 0; submitted; spent = mine.nanoTime() - start) {
+                if (spent >= timeoutNanos) {
+                    return false;
+                }
+                if (spent < SPIN_NANOS) {
+                    Thread.onSpinWait();
+                } else {
+                    LockSupport.parkNanos(this, Math.min(PARK_NANOS_MAX, timeoutNanos - spent));
+                }
+            }
+            return true;
+        } finally {
+            waiter = null;
+        }
+    }
+
+    private void requireDrained() {
+        if (submitted) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "a read batch that is not drained was used; wait for isDrained()");
+        }
+    }
+
+    // ---- for the tier ----
+
+    void submitTo(NvmeTier owner) {
+        requireDrained();
+        tier = owner;
+        started = 0;
+        ended = 0;
+        for (int i = 0; i < count; i++) {
+            results[i] = ReadResult.PENDING;
+        }
+        submitted = true;
+    }
+
+    /** Takes a submission back that the queue refused. */
+    void refuse() {
+        submitted = false;
+    }
+
+    int nextToStart() {
+        return started;
+    }
+
+    boolean isStarted() {
+        return started == count;
+    }
+
+    void start() {
+        started++;
+    }
+
+    /** One read has ended; whether it was the last, after which the batch must not be touched but by {@link #drain}. */
+    boolean end(int i, ReadResult result) {
+        results[i] = result;
+        ended++;
+        return ended == count;
+    }
+
+    void drain() {
+        submitted = false;
+        Thread sleeper = waiter; // partner: the waiter names itself, then looks at submitted
+        if (sleeper != null) {
+            LockSupport.unpark(sleeper);
+        }
+    }
+
+    int pages(int i) {
+        return Extent.pages(bytes[i]);
+    }
+}
