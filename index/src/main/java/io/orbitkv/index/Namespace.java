@@ -54,6 +54,16 @@ public final class Namespace {
         return shard;
     }
 
+    /** What it stands for, for the catalog: the shard as u32 little-endian, then {@link Family#encoded()}. */
+    public byte[] encoded() {
+        byte[] familyBytes = family.encoded();
+        return ByteBuffer.allocate(Integer.BYTES + familyBytes.length)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(shard)
+                .put(familyBytes)
+                .array();
+    }
+
     /** The full id, 32 bytes; a copy. */
     public byte[] id() {
         return id.clone();

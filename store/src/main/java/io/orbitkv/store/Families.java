@@ -12,6 +12,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.recovery.OpenedNamespace;
 import io.orbitkv.tiers.LogGeometry;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -37,7 +38,7 @@ final class Families {
     private final int hostSegmentBytes;
     private final WindowProbe probe;
     private final Map<Long, NamespaceRow> known = new HashMap<>();
-    private final Map<Long, Integer> numbers;
+    private final Map<Long, Integer> numbers = new HashMap<>();
     private final Map<Family, FamilyHandle> open = new HashMap<>();
 
     /** Bindings by id64, for the log's thread. Guarded by the writer lock. */
@@ -51,7 +52,7 @@ final class Families {
             LogGeometry geometry,
             int hostSegmentBytes,
             WindowProbe probe,
-            Map<Long, Integer> numbers) {
+            List<OpenedNamespace> atOpening) {
         this.store = store;
         this.catalog = catalog;
         this.index = index;
@@ -59,9 +60,9 @@ final class Families {
         this.geometry = geometry;
         this.hostSegmentBytes = hostSegmentBytes;
         this.probe = probe;
-        this.numbers = new HashMap<>(numbers);
-        for (NamespaceRow row : catalog.atOpening().namespaces()) {
-            known.put(row.id64(), row);
+        for (OpenedNamespace opened : atOpening) {
+            known.put(opened.row().id64(), opened.row());
+            numbers.put(opened.row().id64(), opened.number());
         }
     }
 
@@ -78,7 +79,7 @@ final class Families {
         }
         List<Namespace> namespaces = new ArrayList<>();
         for (int shard = 0; shard < family.shards(); shard++) {
-            namespaces.add(new Namespace(family, shard));
+            namespaces.add(family.namespace(shard));
         }
         enlist(namespaces);
         handle = new FamilyHandle(store, family);
@@ -111,7 +112,7 @@ final class Families {
         for (Namespace namespace : namespaces) {
             NamespaceRow row = known.get(namespace.id64());
             if (row == null) {
-                rows.add(new NamespaceRow(namespace.id64(), namespace.id(), 0, namespace.encode()));
+                rows.add(new NamespaceRow(namespace.id64(), namespace.id(), 0, namespace.encoded()));
             } else if (!Arrays.equals(row.id(), namespace.id())) {
                 throw new OrbitKvException(
                         ErrorCode.BAD_FAMILY,
@@ -188,10 +189,10 @@ final class Families {
         }
     }
 
-    /** The id64 of each index number that is in use. */
-    synchronized Map<Integer, Long> namespacesByNumber() {
-        Map<Integer, Long> byNumber = new HashMap<>();
-        numbers.forEach((id64, number) -> byNumber.put(number, id64));
-        return byNumber;
+    /** All namespaces that the catalog knows, with their epochs and index numbers of now. */
+    synchronized List<OpenedNamespace> now() {
+        List<OpenedNamespace> all = new ArrayList<>();
+        numbers.forEach((id64, number) -> all.add(new OpenedNamespace(known.get(id64), number)));
+        return all;
     }
 }

@@ -12,11 +12,12 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Resources;
 import io.orbitkv.nativeio.Tier;
+import io.orbitkv.recovery.CleanStop;
 import io.orbitkv.recovery.OpenedFolder;
 import io.orbitkv.recovery.Opening;
 import io.orbitkv.recovery.OpeningOptions;
-import io.orbitkv.recovery.Snapshot;
 import io.orbitkv.tiers.HostTier;
+import io.orbitkv.tiers.NvmeCounters;
 import io.orbitkv.tiers.NvmeOptions;
 import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.TierState;
@@ -125,14 +126,8 @@ public final class KvStore implements AutoCloseable {
                     options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
             IndexMaker maker = made.keep(new IndexMaker(sizes.indexBlocksMax(), host.generations()));
             long started = System.nanoTime();
-            opened = made.keep(Opening.open(
-                    folder,
-                    opening.withSegmentBytes(sizes.logSegmentBytes())
-                            .withLockWaitNanos(options.lockWaitMillis() * 1_000_000),
-                    maker,
-                    clock,
-                    options.probe()));
-            catalog = opened.catalog();
+            opened = Opening.open(folder, opening, maker, clock, options.probe());
+            catalog = made.keep(opened.catalog());
             index = maker.index();
             logGenerations = maker.generations();
             SegmentBook segments = new SegmentBook(opened.geometry().segments());
@@ -144,7 +139,7 @@ public final class KvStore implements AutoCloseable {
                     opened.geometry(),
                     sizes.hostSegmentBytes(),
                     options.probe(),
-                    opened.numbers());
+                    opened.namespaces());
             listener = new LogListener(writerLock, index, host, segments, families::numberOf);
             nvme = made.keep(new NvmeTier(
                     folder,
@@ -159,13 +154,7 @@ public final class KvStore implements AutoCloseable {
             leases = made.keep(new Leases(clock, options.leasesMax()));
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), sizes.stagingBytes()));
             saves = new SavePath(
-                    writerLock,
-                    index,
-                    host,
-                    nvme,
-                    counters,
-                    options.openSegments(),
-                    opened.logState().lastPosition());
+                    writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             queries =
                     new QueryPath(index, leases, counters, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
@@ -545,11 +534,11 @@ public final class KvStore implements AutoCloseable {
                     saves.acceptedPosition(),
                     nvme.writtenPosition(),
                     nvme.durablePosition(),
-                    nvme.blocksWritten(),
-                    nvme.payloadBytesWritten(),
-                    nvme.bytesWritten(),
-                    nvme.bytesRead(),
-                    nvme.queuedBlocks(),
+                    nvme.counters().blocksWritten(),
+                    nvme.counters().payloadBytes(),
+                    written(nvme.counters()),
+                    nvme.counters().readBytes(),
+                    nvme.queueDepth(),
                     listener.reclaimedSegments(),
                     host.evictedSegments(),
                     index.blocks(),
@@ -561,6 +550,10 @@ public final class KvStore implements AutoCloseable {
         } finally {
             gate.leave();
         }
+    }
+
+    private static long written(NvmeCounters log) {
+        return log.payloadBytes() + log.headerBytes() + log.footerBytes();
     }
 
     private void requireOurs(FamilyHandle family) {
@@ -609,7 +602,13 @@ public final class KvStore implements AutoCloseable {
         try {
             upkeep.commit();
             if (clean) {
-                Snapshot.write(folder, opened, index, families.namespacesByNumber(), options.probe());
+                CleanStop.write(
+                        folder,
+                        opened,
+                        families.now(),
+                        saves.acceptedPosition() + 1,
+                        nvme.nextUseSequence(),
+                        options.probe());
             }
         } finally {
             if (empty) {
@@ -624,7 +623,7 @@ public final class KvStore implements AutoCloseable {
         all.keep(host);
         all.keep(logGenerations);
         all.keep(index);
-        all.keep(opened);
+        all.keep(catalog);
         all.keep(allocations);
         all.keep(workspaces);
         all.keep(leases);

@@ -12,6 +12,7 @@ import io.orbitkv.nativeio.MemoryRegion;
 public final class ShardHandle {
     private final FamilyHandle family;
     private final Namespace namespace;
+    private final long id64;
     private final int number;
     private volatile Binding binding;
 
@@ -21,6 +22,7 @@ public final class ShardHandle {
     ShardHandle(FamilyHandle family, Namespace namespace, int number, Binding binding) {
         this.family = family;
         this.namespace = namespace;
+        this.id64 = namespace.id64();
         this.number = number;
         this.binding = binding;
     }
@@ -43,6 +45,10 @@ public final class ShardHandle {
     /** Bytes of each of its blocks. */
     public int blockBytes() {
         return family.family().blockBytes();
+    }
+
+    long id64() {
+        return id64;
     }
 
     /** Bytes that a block takes in a segment: whole pages. */
