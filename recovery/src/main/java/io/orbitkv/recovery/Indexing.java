@@ -81,7 +81,8 @@ final class Indexing {
         if (namespace == null) {
             return DeadReason.UNKNOWN_NAMESPACE;
         }
-        int age = Integer.compareUnsigned(block.namespaceEpoch(), namespace.row().epoch());
+        int age =
+                Integer.compareUnsigned(block.namespaceEpoch(), namespace.row().epoch());
         if (age != 0) {
             return age < 0 ? DeadReason.CLEARED : DeadReason.UNKNOWN_NAMESPACE;
         }
@@ -92,8 +93,8 @@ final class Indexing {
         if (reader.isWrong(i)) {
             if (found.size() < QUARANTINED_MAX) {
                 long key0 = block.region().getLong(block.offset());
-                found.add(new QuarantineRow(
-                        reader.segment(), reader.useSequence(), block.firstPage(), key0, nowMillis));
+                found.add(
+                        new QuarantineRow(reader.segment(), reader.useSequence(), block.firstPage(), key0, nowMillis));
             }
             return DeadReason.WRONG_BYTES;
         }

@@ -320,7 +320,8 @@ final class LogScan implements AutoCloseable {
     }
 
     /** The accounting once everything is indexed. */
-    Accounting accounting(long indexedPages, long indexedBlocks, java.util.Map<DeadReason, Long> deadBlocks, long deadPages) {
+    Accounting accounting(
+            long indexedPages, long indexedBlocks, java.util.Map<DeadReason, Long> deadBlocks, long deadPages) {
         long overhead = 0;
         int used = 0;
         for (int segment = 0; segment < uses.length; segment++) {
@@ -344,6 +345,23 @@ final class LogScan implements AutoCloseable {
 
     long useSequence(int segment) {
         return uses[segment];
+    }
+
+    boolean isFree(int segment) {
+        return uses[segment] == 0;
+    }
+
+    /** Whether the catalog has blocks in a segment. */
+    boolean isSealedInCatalog(int segment) {
+        return known[segment] != null && known[segment].state() != SegmentRow.State.FREE;
+    }
+
+    int blocksInCatalog(int segment) {
+        return isSealedInCatalog(segment) ? known[segment].blocks() : 0;
+    }
+
+    int payloadPagesInCatalog(int segment) {
+        return isSealedInCatalog(segment) ? known[segment].payloadPages() : 0;
     }
 
     /** Blocks listed in a segment, live or dead. */

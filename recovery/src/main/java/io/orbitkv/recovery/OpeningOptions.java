@@ -47,8 +47,7 @@ public record OpeningOptions(
 
     /** With another segment size; at most {@link LogGeometry#SEGMENT_BYTES_MAX}. */
     public OpeningOptions withSegmentBytes(int bytes) {
-        return new OpeningOptions(
-                capBytes, bytes, segmentsMin, lockWaitNanos, readThreads, storeIdSeed, pid, progress);
+        return new OpeningOptions(capBytes, bytes, segmentsMin, lockWaitNanos, readThreads, storeIdSeed, pid, progress);
     }
 
     /** With another smallest number of segments. */
@@ -59,8 +58,7 @@ public record OpeningOptions(
 
     /** With another wait for the lock. */
     public OpeningOptions withLockWaitNanos(long nanos) {
-        return new OpeningOptions(
-                capBytes, segmentBytes, segmentsMin, nanos, readThreads, storeIdSeed, pid, progress);
+        return new OpeningOptions(capBytes, segmentBytes, segmentsMin, nanos, readThreads, storeIdSeed, pid, progress);
     }
 
     /** With another number of reading threads. */

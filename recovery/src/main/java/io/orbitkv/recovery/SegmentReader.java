@@ -37,8 +37,7 @@ final class SegmentReader implements AutoCloseable {
     private final Footer footer;
     private final BlockListing look = new BlockListing();
     private final BlockChecksum checksum = new BlockChecksum();
-    private final MemoryRegion scratch =
-            MemoryRegion.anonymous(PIECE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
+    private final MemoryRegion scratch = MemoryRegion.anonymous(PIECE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
     private final MemoryRegion listings;
     private StorageFile file;
     private int fileNumber = -1;

@@ -80,7 +80,12 @@ final class Snapshot {
 
     /** Writes INDEX, durably; answers what the marker has to say of it. */
     static int writeIndex(
-            DataFolder folder, LogGeometry geometry, PrefixIndex index, List<OpenedNamespace> namespaces, long epoch, long rows) {
+            DataFolder folder,
+            LogGeometry geometry,
+            PrefixIndex index,
+            List<OpenedNamespace> namespaces,
+            long epoch,
+            long rows) {
         long bytes = pages(namespaces.size(), rows) * PAGE_BYTES;
         Map<Integer, Integer> places = new HashMap<>();
         for (OpenedNamespace namespace : namespaces) {
@@ -208,7 +213,8 @@ final class Snapshot {
             piece.putInt(at + PAGE_NUMBER, (int) (written / PAGE_BYTES) + page);
             piece.putInt(at + PAGE_COUNT, count);
             piece.putInt(
-                    at + PAGE_CRC, pageChecksum.reset().update(piece, at, PAGE_CRC).value());
+                    at + PAGE_CRC,
+                    pageChecksum.reset().update(piece, at, PAGE_CRC).value());
             page++;
             used = 0;
             count = 0;
@@ -239,6 +245,12 @@ final class Snapshot {
     /** Whether there is anything of a snapshot. */
     static boolean exists(DataFolder folder) {
         return folder.exists(FolderNames.MARKER) || folder.exists(FolderNames.INDEX);
+    }
+
+    /** Removes what there is, of a folder that was never used. */
+    static void unlink(DataFolder folder) {
+        folder.unlink(FolderNames.MARKER);
+        folder.unlink(FolderNames.INDEX);
     }
 
     /** Removes marker and index, in this order, durably. */
@@ -338,8 +350,8 @@ final class Snapshot {
             return "it is missing";
         }
         try (StorageFile file = folder.open(FolderNames.INDEX, false);
-                MemoryRegion piece =
-                        MemoryRegion.anonymous((long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+                MemoryRegion piece = MemoryRegion.anonymous(
+                        (long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
             if (file.bytes() != marker.indexBytes() || file.bytes() < PAGE_BYTES || file.bytes() % PAGE_BYTES != 0) {
                 return "it has " + file.bytes() + " bytes and should have " + marker.indexBytes();
             }
