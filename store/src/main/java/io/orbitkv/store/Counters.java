@@ -32,5 +32,4 @@ final class Counters {
         presentBlocks.add(result.present());
         droppedBlocks.add(result.dropped());
     }
-
 }

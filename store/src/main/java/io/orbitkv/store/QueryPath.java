@@ -41,8 +41,8 @@ final class QueryPath {
         } else {
             for (int shard = 0; shard < shards; shard++) {
                 // Asked again at the common length: the shards before had matched further.
-                int length = index.match(
-                        family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
+                int length =
+                        index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
                 host += hostBlocks(work.prompt, length);
             }
         }

@@ -3,7 +3,6 @@ package io.orbitkv.store;
 import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.ErrorCode;
-import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -94,6 +93,7 @@ final class RestorePath {
 
     private int restoreTurn(Workspace work, MemoryRegion keyMemory, int from, boolean direct) {
         int pinned = pinAll(work);
+        work.pinned = pinned;
         work.batch.clear();
         for (int i = 0; i < pinned; i++) {
             if (work.states[i] == BlockState.NVME) {
@@ -223,14 +223,22 @@ final class RestorePath {
 
     private boolean readHere(Workspace work, int read) {
         try {
-            nvme.readNow(
-                    work.batch.extent(read), work.blockBytes, work.batch.region(read), work.batch.offset(read));
+            nvme.readNow(work.batch.extent(read), work.blockBytes, work.batch.region(read), work.batch.offset(read));
             return true;
         } catch (OrbitKvException e) {
             if (e.code() == ErrorCode.DRIVE) {
                 return false;
             }
             throw e;
+        }
+    }
+
+    /** Gives back the pins of a turn that gave up on its reads, once those have ended. */
+    void unpinDrained(Workspace work) {
+        for (int i = 0; i < work.pinned; i++) {
+            if (work.states[i] == BlockState.NVME) {
+                nvme.unpin(work.extents[i]);
+            }
         }
     }
 }

@@ -158,7 +158,7 @@ final class SavePath {
         if (padding > 0) {
             pool.fill(target + work.blockBytes, padding, (byte) 0);
         }
-        listing.namespaceId64(work.shard.namespace().id64())
+        listing.namespaceId64(work.shard.id64())
                 .namespaceEpoch(work.binding.epoch())
                 .storedBytes(work.blockBytes)
                 .logicalBytes(work.blockBytes)

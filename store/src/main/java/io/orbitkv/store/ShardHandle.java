@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
 import io.orbitkv.index.Namespace;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryRegion;
 
 /**
  * One shard of an open family: what a block is saved to and restored from. Safe from any thread.
@@ -10,6 +12,7 @@ import io.orbitkv.index.Namespace;
 public final class ShardHandle {
     private final FamilyHandle family;
     private final Namespace namespace;
+    private final long id64;
     private final int number;
     private volatile Binding binding;
 
@@ -19,6 +22,7 @@ public final class ShardHandle {
     ShardHandle(FamilyHandle family, Namespace namespace, int number, Binding binding) {
         this.family = family;
         this.namespace = namespace;
+        this.id64 = namespace.id64();
         this.number = number;
         this.binding = binding;
     }
@@ -43,9 +47,13 @@ public final class ShardHandle {
         return family.family().blockBytes();
     }
 
+    long id64() {
+        return id64;
+    }
+
     /** Bytes that a block takes in a segment: whole pages. */
     int paddedBytes() {
-        return io.orbitkv.nativeio.Extent.pages(blockBytes()) * io.orbitkv.nativeio.MemoryRegion.PAGE_BYTES;
+        return Extent.pages(blockBytes()) * MemoryRegion.PAGE_BYTES;
     }
 
     Binding binding() {

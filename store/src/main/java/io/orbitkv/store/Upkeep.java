@@ -17,6 +17,8 @@ final class Upkeep implements Agent {
     private final SegmentBook segments;
     private final Quarantine quarantine;
     private final SavePath saves;
+    private final RestorePath restores;
+    private final Workspaces workspaces;
     private final Reclaims reclaims;
     private final NanoClock clock;
     private final long commitIntervalNanos;
@@ -42,6 +44,8 @@ final class Upkeep implements Agent {
             SegmentBook segments,
             Quarantine quarantine,
             SavePath saves,
+            RestorePath restores,
+            Workspaces workspaces,
             Reclaims reclaims,
             NanoClock clock,
             long commitIntervalNanos) {
@@ -51,6 +55,8 @@ final class Upkeep implements Agent {
         this.segments = segments;
         this.quarantine = quarantine;
         this.saves = saves;
+        this.restores = restores;
+        this.workspaces = workspaces;
         this.reclaims = reclaims;
         this.clock = clock;
         this.commitIntervalNanos = commitIntervalNanos;
@@ -59,6 +65,9 @@ final class Upkeep implements Agent {
 
     @Override
     public int doWork() {
+        if (workspaces.hasRetired()) {
+            workspaces.reuseDrained(restores::unpinDrained);
+        }
         return commitWhenDue() + sweepWhenDue();
     }
 

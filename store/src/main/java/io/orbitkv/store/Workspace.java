@@ -44,6 +44,10 @@ final class Workspace implements AutoCloseable {
     int paddedBytes;
     int firstBlock;
     int count;
+
+    /** Blocks of the turn that a restore has pinned. */
+    int pinned;
+
     private DirectBuffer firstParent;
     private int firstParentOffset;
     private DirectBuffer keys;

@@ -2,6 +2,7 @@ package io.orbitkv.store;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.agrona.concurrent.ManyToManyConcurrentArrayQueue;
 
 /** The pool of workspaces: as many as calls ever ran at once, at most a bound. */
@@ -13,6 +14,7 @@ final class Workspaces implements AutoCloseable {
     private final int stagingBytes;
     private final ManyToManyConcurrentArrayQueue<Workspace> idle = new ManyToManyConcurrentArrayQueue<>(WORKSPACES_MAX);
     private final List<Workspace> all = new ArrayList<>();
+    private final List<Workspace> retired = new ArrayList<>();
 
     Workspaces(int queryBlocksMax, int stagingBytes) {
         this.queryBlocksMax = queryBlocksMax;
@@ -46,6 +48,33 @@ final class Workspaces implements AutoCloseable {
 
     void giveBack(Workspace workspace) {
         idle.offer(workspace); // never full: it holds all workspaces there are
+    }
+
+    /** Keeps a workspace out of use while a drive may still write into it. */
+    void retire(Workspace workspace) {
+        synchronized (all) {
+            retired.add(workspace);
+        }
+    }
+
+    /** Takes retired workspaces back whose reads have ended; the caller gives their pins back first. */
+    void reuseDrained(Consumer<Workspace> unpin) {
+        synchronized (all) {
+            for (int i = retired.size() - 1; i >= 0; i--) {
+                Workspace workspace = retired.get(i);
+                if (workspace.isDrained()) {
+                    retired.remove(i);
+                    unpin.accept(workspace);
+                    giveBack(workspace);
+                }
+            }
+        }
+    }
+
+    boolean hasRetired() {
+        synchronized (all) {
+            return !retired.isEmpty();
+        }
     }
 
     @Override
