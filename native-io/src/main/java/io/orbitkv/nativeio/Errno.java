@@ -28,7 +28,7 @@ final class Errno {
             Map.entry(LibC.ETIME, "ETIME (timer expired)"),
             Map.entry(LibC.EOPNOTSUPP, "EOPNOTSUPP (not supported)"),
             Map.entry(LibC.EDQUOT, "EDQUOT (disk quota exceeded)"),
-            Map.entry(125, "ECANCELED (cancelled)"));
+            Map.entry(LibC.ECANCELED, "ECANCELED (cancelled)"));
 
     private Errno() {}
 

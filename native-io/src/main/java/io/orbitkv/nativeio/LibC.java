@@ -80,6 +80,7 @@ final class LibC {
     static final int ENODATA = 61;
     static final int ETIME = 62;
     static final int EOPNOTSUPP = 95;
+    static final int ECANCELED = 125;
     static final int EDQUOT = 122;
 
     static {
@@ -147,6 +148,9 @@ final class LibC {
 
     /** eventfd(2): a descriptor, or -1 with errno. */
     static native int eventfd(int initial, int flags);
+
+    /** eventfd_write(3): 0, or -1 with errno. */
+    static native int eventfd_write(int fd, long value);
 
     /** read(2): bytes read, or -1 with errno. */
     static native long read(int fd, long address, long bytes);

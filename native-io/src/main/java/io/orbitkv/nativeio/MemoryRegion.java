@@ -152,6 +152,23 @@ public final class MemoryRegion implements AutoCloseable {
     }
 
     /**
+     * Maps a part of an io_uring.
+     *
+     * @param ringFd the ring's descriptor, which stays the caller's
+     * @param bytes how many bytes; rounded up to whole pages
+     * @param fileOffset which part, as linux/io_uring.h has it (IORING_OFF_...)
+     */
+    static MemoryRegion ofRing(int ringFd, long bytes, long fileOffset) {
+        long rounded = roundUp(bytes, PAGE_BYTES);
+        int flags = LibC.MAP_SHARED | LibC.MAP_POPULATE;
+        long mapped = LibC.mmap(0, rounded, LibC.PROT_READ | LibC.PROT_WRITE, flags, ringFd, fileOffset);
+        if (mapped == -1) {
+            throw noMemory("mmap", rounded, PageKind.SMALL, MemoryPurpose.RING, Native.getLastError());
+        }
+        return new MemoryRegion(MemoryPurpose.RING, mapped, rounded, -1, null, mapped, rounded);
+    }
+
+    /**
      * Looks at memory that somebody else owns.
      *
      * @param address where it starts; the caller vouches that {@code bytes} bytes are mapped for as long as it is used

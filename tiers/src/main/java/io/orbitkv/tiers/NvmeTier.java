@@ -1,18 +1,63 @@
 package io.orbitkv.tiers;
 
+import io.orbitkv.nativeio.CompletionHandler;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.tiers.SegmentTable.Life;
 import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
 
-/** The log on a drive. (signatures only, so far) */
+/**
+ * The log: blocks on a drive, appended in batches to a few open segments, sealed, and given up oldest first.
+ *
+ * <p>It is an agent without a thread of its own: one thread calls {@link #onStart}, {@link #doWork} and {@link #await} in
+ * turn, {@link #stop} until it answers true for a clean end, and {@link #onClose}. Then anybody calls {@link #close}.
+ * Every loop of a step is bounded, and nothing is allocated once it runs.
+ *
+ * <p>Others call: {@link #offer} under the store's writer lock; everything that says so from any thread.
+ */
 public final class NvmeTier implements Agent, AutoCloseable {
-    private final NanoClock clock;
+    /** Longest sleep of an idle agent. */
+    public static final long AWAIT_NANOS_MAX = 1_000_000_000;
 
-    /** Opens the log. */
+    /** Most completions of one step. */
+    private static final int POLL_MAX = 256;
+
+    /** Fewer segments can't be written and given up in turn. */
+    private static final int SEGMENTS_MIN = 2;
+
+    private final LogContext context;
+    private final NanoClock clock;
+    private final Positions positions;
+    private final SegmentSupply supply;
+    private final Flusher flusher;
+    private final ReadService reads;
+    private final LogLane[] lanes;
+    private final CompletionHandler onCompletion = this::onCompletion;
+
+    private volatile TierState state = TierState.SERVING;
+    private volatile Thread agentThread;
+    private boolean working;
+    private boolean closed;
+
+    /**
+     * Opens the log's files; the ring is made by the agent's thread.
+     *
+     * @param folder holds the segment files, all of them created and their contents judged
+     * @param geometry how the log is cut
+     * @param initial what the opening found
+     * @param host where offered blocks lie
+     * @param listener hears what happened, on the agent's thread
+     * @param clock the time
+     * @param probe is told of windows that tests aim crashes at
+     * @param options bounds
+     */
     public NvmeTier(
             DataFolder folder,
             LogGeometry geometry,
@@ -22,115 +67,360 @@ public final class NvmeTier implements Agent, AutoCloseable {
             NanoClock clock,
             WindowProbe probe,
             NvmeOptions options) {
+        if (geometry.segments() < SEGMENTS_MIN || initial.segments() != geometry.segments()) {
+            throw new OrbitKvException(
+                    ErrorCode.CAP_TOO_SMALL,
+                    "a log of " + geometry + " (found: " + initial.segments() + ") needs at least " + SEGMENTS_MIN
+                            + " segments; raise the cap or take smaller segments");
+        }
         this.clock = clock;
+        LogIo io = new LogIo(folder, geometry, options);
+        this.context = new LogContext(geometry, initial, host, listener, probe, options, io);
+        this.positions = new Positions(initial);
+        this.supply = new SegmentSupply(context, initial);
+        this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
+        this.reads = new ReadService(context);
+        this.lanes = new LogLane[context.lanes];
+        for (int lane = 0; lane < lanes.length; lane++) {
+            lanes[lane] = new LogLane(context, supply, flusher, lane);
+        }
+    }
+
+    // ---- saving: under the store's writer lock ----
+
+    /** Blocks that can still be offered. The caller holds the store's writer lock. */
+    public int queueFree() {
+        return context.options.queueBlocks() - queueDepth();
+    }
+
+    /**
+     * Hands over a block; the log takes over the caller's pin on its host extent and gives it back when the block is
+     * written, or dropped because the log failed. The caller holds the store's writer lock and saw {@link #queueFree()}
+     * above 0.
+     *
+     * @param hostExtent where it lies
+     * @param position its birth, larger than every one offered before
+     * @param lane any number, not negative: blocks of one lane are written together
+     */
+    public void offer(long hostExtent, long position, int lane) {
+        lanes[lane % lanes.length].queue().offer(hostExtent, position);
+        positions.offer(position);
+        wakeup();
+    }
+
+    // ---- reading: any thread ----
+
+    /** The generations of the log's segments. */
+    public Generations generations() {
+        return context.table.generations();
+    }
+
+    /** Keeps the bytes of an extent's segment in place; false: the extent is stale, nothing is pinned. Any thread. */
+    public boolean pin(long extent) {
+        return context.table.pin(extent);
+    }
+
+    /** Gives a pin back. Any thread. */
+    public void unpin(long extent) {
+        context.table.unpin(extent);
+    }
+
+    /**
+     * Hands reads to the agent. Any thread, which holds a pin on each extent until it is done with the batch.
+     *
+     * @return false: too many batches are queued, or the log has stopped or failed; the batch is the caller's still
+     */
+    public boolean submit(ReadBatch batch) {
+        if (state != TierState.SERVING || !reads.submit(batch, this)) {
+            return false;
+        }
+        wakeup();
+        return true;
+    }
+
+    /**
+     * Reads a block's pages on the caller's thread. Any thread, which holds a pin.
+     *
+     * @param extent where the block lies
+     * @param bytes its stored bytes; whole pages are read
+     * @param into where they land
+     * @param offset within the region, page-aligned, with room for whole pages
+     * @throws OrbitKvException {@link ErrorCode#DRIVE} when the drive answers with an error
+     */
+    public void readNow(long extent, int bytes, MemoryRegion into, long offset) {
+        long length = pagesBytes(bytes);
+        context.io.readNow(extent, into, offset, length);
+        context.counters.reads.getAndAdd(1);
+        context.counters.readBytes.getAndAdd(length);
     }
 
     static long pagesBytes(int storedBytes) {
         return (long) Extent.pages(storedBytes) * MemoryRegion.PAGE_BYTES;
     }
 
-    long nanoTime() {
-        return clock.nanoTime();
-    }
+    // ---- positions and numbers: any thread ----
 
-    boolean isAgentThread() {
-        return false;
-    }
-
-    boolean workUntilDrained(ReadBatch batch, long start, long timeoutNanos) {
-        return false;
-    }
-
-    /** The generations of the log's segments. */
-    public Generations generations() {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Blocks that can still be offered. The caller holds the store's writer lock. */
-    public int queueFree() {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Hands over a block with the caller's pin on its host extent. The caller holds the store's writer lock. */
-    public void offer(long hostExtent, long position, int lane) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Keeps the bytes of an extent's segment in place; false: stale, nothing pinned. Any thread. */
-    public boolean pin(long extent) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Gives a pin back. Any thread. */
-    public void unpin(long extent) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Hands reads to the agent; false: queue full, stopped or failed. Any thread. */
-    public boolean submit(ReadBatch batch) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Reads a block's pages on the caller's thread; the caller holds a pin. Any thread. */
-    public void readNow(long extent, int bytes, MemoryRegion into, long offset) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Every block offered up to here is in the log. Any thread. */
+    /** Every block offered up to here is in the log, or was dropped. Any thread. */
     public long writtenPosition() {
-        throw new UnsupportedOperationException();
+        return positions.written();
     }
 
     /** Every block offered up to here survives a power loss. Any thread. */
     public long durablePosition() {
-        throw new UnsupportedOperationException();
+        return positions.durable();
     }
 
     /** Writes what is queued now, without linger. Any thread. */
     public void requestWrite() {
-        throw new UnsupportedOperationException();
+        positions.requestWrite();
+        wakeup();
     }
 
     /** Writes what is queued now, without linger, then flushes. Any thread. */
     public void requestFlush() {
-        throw new UnsupportedOperationException();
+        positions.requestFlush();
+        wakeup();
     }
 
     /** The use-sequence of a segment, 0 while it is free. Any thread. */
     public long useSequence(int segment) {
-        throw new UnsupportedOperationException();
+        return context.table.useSequence(segment);
     }
 
-    /** What the tier still does. Any thread. */
+    /** What the log still does. Any thread. */
     public TierState state() {
-        throw new UnsupportedOperationException();
+        return state;
     }
 
-    @Override
-    public int doWork() {
-        throw new UnsupportedOperationException();
+    /** Why the log has failed, or null. Any thread. */
+    public OrbitKvException failure() {
+        return context.failure();
     }
 
-    /** Sleeps until there is work, at most so long. Agent's thread. */
-    public void await(long maxNanos) {
-        throw new UnsupportedOperationException();
+    /** What the log has done. Any thread. */
+    public NvmeCounters counters() {
+        return context.counters;
     }
 
-    /** Ends the present or next {@link #await}. Any thread. */
-    public void wakeup() {
-        throw new UnsupportedOperationException();
+    /** Blocks that were offered and aren't settled. Any thread. */
+    public int queueDepth() {
+        int depth = 0;
+        for (LogLane lane : lanes) {
+            depth += lane.queue().unsettled();
+        }
+        return depth;
     }
 
-    /** One step of a clean stop instead of {@link #doWork}; true when everything is durable. Agent's thread. */
-    public boolean stop() {
-        throw new UnsupportedOperationException();
+    /** Read batches that wait for the agent. Any thread. */
+    public int readQueueDepth() {
+        return reads.queued();
     }
+
+    /** Segments that hold nothing, or are being made ready for new blocks. Any thread. */
+    public int segmentsFree() {
+        SegmentTable table = context.table;
+        return table.count(Life.FREE)
+                + table.count(Life.RECLAIMING)
+                + table.count(Life.PREPARING)
+                + table.count(Life.READY);
+    }
+
+    /** Segments that are being written. Any thread. */
+    public int segmentsOpen() {
+        return context.table.count(Life.OPEN);
+    }
+
+    /** Segments that are sealed, durable or not. Any thread. */
+    public int segmentsSealed() {
+        return context.table.count(Life.SEALED) + context.table.count(Life.DURABLE);
+    }
+
+    /** Segments that are written at once. */
+    public int openSegmentsMax() {
+        return lanes.length;
+    }
+
+    // ---- the agent ----
 
     @Override
     public String roleName() {
         return "orbitkv-log";
     }
 
+    /** Makes the ring. */
     @Override
-    public void close() {}
+    public void onStart() {
+        if (!context.io.isOpen()) {
+            agentThread = Thread.currentThread();
+            context.io.openRing(context.host.memory(), context.staging);
+        }
+    }
+
+    @Override
+    public int doWork() {
+        return work(false);
+    }
+
+    private int work(boolean stopping) {
+        onStart();
+        if (working) {
+            throw new OrbitKvException(ErrorCode.BUG, "the log's agent was entered from one of its own callbacks");
+        }
+        working = true;
+        try {
+            return context.hasFailed() ? workFailed() : workServing(stopping);
+        } catch (RuntimeException e) {
+            context.fail(
+                    e instanceof OrbitKvException known
+                            ? known
+                            : new OrbitKvException(ErrorCode.BUG, "the log's agent met " + e, e));
+            return 1;
+        } finally {
+            working = false;
+            if (context.hasFailed()) {
+                state = TierState.FAILED;
+            }
+        }
+    }
+
+    /** Restores before write-back: reads enter the ring first. */
+    private int workServing(boolean stopping) {
+        int done = reads.start();
+        done += context.io.ring().poll(onCompletion, POLL_MAX);
+        long now = clock.nanoTime();
+        long writeRequest = positions.writeRequest();
+        int waiting = 0;
+        for (LogLane lane : lanes) {
+            done += lane.step(now, writeRequest, stopping);
+            waiting += lane.isWaiting() ? 1 : 0;
+        }
+        if (!stopping || waiting > 0 || !supply.isIdle()) {
+            done += supply.step(waiting, now);
+        }
+        if (positions.settle(lanes)) {
+            done++;
+            context.listener.onPositions(positions.written(), positions.durable());
+        }
+        return done + flusher.step(now, stopping && lanesAreDone());
+    }
+
+    /** Nothing new starts; what the drive still holds is waited for, then given back. */
+    private int workFailed() {
+        int done = context.io.ring().poll(onCompletion, POLL_MAX);
+        done += reads.abandon();
+        for (LogLane lane : lanes) {
+            done += lane.abandon();
+        }
+        return done;
+    }
+
+    private void onCompletion(long token, int result) {
+        switch (Token.purpose(token)) {
+            case Token.PAYLOAD -> lanes[Token.major(token)].onPayload(result);
+            case Token.BATCH_HEADER -> lanes[Token.major(token)].onHeader(result);
+            case Token.FOOTER -> lanes[Token.major(token)].onFooter(result);
+            case Token.SEGMENT_HEADER -> supply.onHeader(Token.minor(token), result);
+            case Token.PREPARE_FLUSH -> supply.onFlush(Token.minor(token), result);
+            case Token.FLUSH -> flusher.onFlush(Token.minor(token), result);
+            case Token.READ -> reads.onRead(Token.major(token), Token.minor(token), result);
+            default -> throw new OrbitKvException(ErrorCode.BUG, "a transfer of unknown purpose ended: " + token);
+        }
+    }
+
+    /** Hands submissions to the drive and sleeps until there is work, at most so long. Agent's thread. */
+    public void await(long maxNanos) {
+        long now = clock.nanoTime();
+        long sleep = Math.min(maxNanos, AWAIT_NANOS_MAX);
+        if (!context.hasFailed()) {
+            sleep = Math.min(sleep, flusher.nextTimerNanos(now));
+            sleep = Math.min(sleep, supply.nextTimerNanos());
+            for (LogLane lane : lanes) {
+                sleep = Math.min(sleep, lane.nextTimerNanos(now));
+            }
+        }
+        context.io.ring().await(Math.max(0, sleep));
+    }
+
+    /** Ends the present or next {@link #await}. Any thread. */
+    public void wakeup() {
+        context.io.wakeup();
+    }
+
+    /** Makes a runner of this agent sleep in {@link #await} when there is nothing to do. */
+    public IdleStrategy idleStrategy() {
+        return new AwaitIdle(this);
+    }
+
+    boolean isAgentThread() {
+        return agentThread == Thread.currentThread();
+    }
+
+    long nanoTime() {
+        return clock.nanoTime();
+    }
+
+    /** For a caller that is the agent: whether the batch drained in time. */
+    boolean workUntilDrained(ReadBatch batch, long start, long timeoutNanos) {
+        while (!batch.isDrained()) {
+            long left = timeoutNanos - (clock.nanoTime() - start);
+            if (left <= 0) {
+                return false;
+            }
+            if (doWork() == 0) {
+                await(left);
+            }
+        }
+        return true;
+    }
+
+    /**
+     * One step of a clean stop, instead of {@link #doWork}: writes what is queued, seals open segments, flushes, answers
+     * reads. Nothing may be offered any more. Sleep in {@link #await} between steps, as long as it likes. Agent's thread.
+     *
+     * @return true when nothing is left to do: everything is durable, or the log has failed and the drive is quiet
+     */
+    public boolean stop() {
+        if (state == TierState.STOPPED) {
+            return true;
+        }
+        work(true);
+        boolean quiet = context.io.ring().inFlight() == 0;
+        if (context.hasFailed()) {
+            return quiet && queueDepth() == 0 && reads.isIdle();
+        }
+        if (quiet && lanesAreDone() && flusher.isClean() && reads.isIdle()) {
+            state = TierState.STOPPED;
+            return true;
+        }
+        return false;
+    }
+
+    private boolean lanesAreDone() {
+        for (LogLane lane : lanes) {
+            if (!lane.isDone()) {
+                return false;
+            }
+        }
+        return positions.written() >= positions.offered();
+    }
+
+    /** Waits for the drive, frees the ring, and ends reads that nobody started. Agent's thread. */
+    @Override
+    public void onClose() {
+        context.io.closeRing();
+        reads.close();
+        if (state == TierState.SERVING) {
+            state = TierState.STOPPED;
+        }
+    }
+
+    /** Closes the files. The agent has stopped and nobody calls anything any more. Safe to call twice. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            onClose();
+            context.close();
+        }
+    }
 }

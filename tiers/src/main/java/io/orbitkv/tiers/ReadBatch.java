@@ -205,6 +205,10 @@ public final class ReadBatch {
         }
     }
 
+    boolean isPending(int i) {
+        return results[i] == ReadResult.PENDING;
+    }
+
     int pages(int i) {
         return Extent.pages(bytes[i]);
     }

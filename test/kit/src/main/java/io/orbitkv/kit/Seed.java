@@ -1,5 +1,7 @@
 package io.orbitkv.kit;
 
+import java.util.concurrent.ConcurrentHashMap;
+
 /**
  * Where the randomness of a test comes from: a fresh number, or the one given with {@code -Dorbitkv.seed=N} to replay
  * a failure. Each is printed with the command that replays it.
@@ -8,15 +10,21 @@ public final class Seed {
     /** The system property that fixes the seed. */
     public static final String PROPERTY = "orbitkv.seed";
 
+    private static final ConcurrentHashMap<Class<?>, Long> CHOSEN = new ConcurrentHashMap<>();
+
     private Seed() {}
 
     /**
-     * The seed of a test, printed to standard output.
+     * The seed of a test class, printed to standard output when it is first asked for, and the same from then on.
      *
      * @param test the test class, which names module and test in the replay command
      * @return the seed given by the property, or a fresh one
      */
     public static long of(Class<?> test) {
+        return CHOSEN.computeIfAbsent(test, Seed::choose);
+    }
+
+    private static Long choose(Class<?> test) {
         Long given = Long.getLong(PROPERTY);
         long seed = given != null ? given : Gen.mix(System.nanoTime() ^ Gen.mix(test.hashCode())) >>> 1;
         System.out.println(replay(test, seed));

@@ -30,6 +30,7 @@ final class SimulatedDrive {
     final Faults faults = new Faults();
     final History history = new History();
     final Names names = new Names();
+    final CrashWindows probe = new CrashWindows(this);
     final ArrayDeque<byte[]> spare = new ArrayDeque<>();
     final byte[] scratch = new byte[MemoryRegion.PAGE_BYTES];
     long capacityBytes = CAPACITY_BYTES;
@@ -97,6 +98,7 @@ final class SimulatedDrive {
 
     SimulatedCrash crash() {
         crashed = true;
+        probe.crash();
         record(History.Operation.CRASH, 0, 0, 0, 0, operations);
         return crashError();
     }

@@ -8,7 +8,9 @@ import io.orbitkv.nativeio.StorageFile;
 
 /** An open file of a {@link SimulatedFolder}. Its blocking operations are done when they return, and take no time. */
 final class SimulatedFile implements StorageFile {
-    static final int EIO = 5;
+    private static final int EIO = 5;
+    private static final int EFBIG = 27;
+    private static final int ENODATA = 61;
 
     private final SimulatedDrive drive;
     private final SimulatedFolder folder;
@@ -60,9 +62,10 @@ final class SimulatedFile implements StorageFile {
 
     /** The effect of a read: bytes, or minus an errno. */
     int readNow(History.Operation operation, long fileOffset, MemoryRegion region, long offset, int bytes) {
-        if (fileOffset + bytes > content.bytes || drive.gen.chance(drive.faults.readError())) {
-            drive.record(operation, content.number, fileOffset, bytes, 0, -EIO);
-            return -EIO;
+        int errno = fileOffset + bytes > content.bytes ? ENODATA : drive.gen.chance(drive.faults.readError()) ? EIO : 0;
+        if (errno != 0) {
+            drive.record(operation, content.number, fileOffset, bytes, 0, -errno);
+            return -errno;
         }
         content.read(fileOffset, region, offset, bytes, drive.scratch, drive.gen);
         if (drive.gen.chance(drive.faults.bitRot())) {
@@ -77,10 +80,10 @@ final class SimulatedFile implements StorageFile {
     public void write(long fileOffset, MemoryRegion region, long offset, int bytes) {
         synchronized (drive) {
             requireOpen();
-            requireWritable(fileOffset, bytes);
+            requireWritable();
             requireAligned(fileOffset, region, offset, bytes);
             boolean dies = drive.countOperation();
-            FileContent.PendingWrite write = content.begin(folder, fileOffset, region, offset, bytes);
+            FileContent.PendingWrite write = begin(fileOffset, region, offset, bytes);
             if (dies) {
                 throw drive.crash();
             }
@@ -91,13 +94,18 @@ final class SimulatedFile implements StorageFile {
         }
     }
 
+    /** Starts a write; null past the end of the file, which never grows. */
+    FileContent.PendingWrite begin(long fileOffset, MemoryRegion region, long offset, int bytes) {
+        return fileOffset + bytes > content.bytes ? null : content.begin(folder, fileOffset, region, offset, bytes);
+    }
+
     /** The effect of a write that was begun: bytes, or minus an errno. */
     int writeNow(
             History.Operation operation, FileContent.PendingWrite write, long fileOffset, int bytes, int checksum) {
-        int result = drive.gen.chance(drive.faults.writeError()) ? -EIO : bytes;
-        if (result < 0) {
+        int result = write == null ? -EFBIG : drive.gen.chance(drive.faults.writeError()) ? -EIO : bytes;
+        if (result == -EIO) {
             content.abandon(write, drive.gen);
-        } else {
+        } else if (write != null) {
             content.complete(write);
         }
         drive.record(operation, content.number, fileOffset, bytes, checksum, result);
@@ -154,13 +162,10 @@ final class SimulatedFile implements StorageFile {
         }
     }
 
-    /** A real file would grow; the store never means that, since its files are preallocated. */
-    void requireWritable(long fileOffset, int bytes) {
-        if (!writable || fileOffset + bytes > content.bytes) {
+    void requireWritable() {
+        if (!writable) {
             throw new OrbitKvException(
-                    ErrorCode.OUT_OF_BOUNDS,
-                    "write of " + bytes + " bytes at " + fileOffset + " of " + name + ", which has " + content.bytes
-                            + " bytes" + (writable ? "" : " and was opened for reading"));
+                    ErrorCode.BAD_ARGUMENT, "write to " + name + ", which was opened for reading; open it writable");
         }
     }
 

@@ -1,14 +1,17 @@
 package io.orbitkv.kit;
 
+import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.nativeio.DataFolder;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.IoRing;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.nativeio.WindowProbe;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 
 /**
@@ -138,6 +141,21 @@ public final class SimulatedFolder implements DataFolder {
         }
     }
 
+    /**
+     * A probe to hand to the store: entering and leaving a window are operations in which the machine may die, which
+     * also keeps the catalog, whose file is real, from committing after the crash.
+     */
+    public WindowProbe probe() {
+        return drive.probe;
+    }
+
+    /** The windows that were open when the machine died last. */
+    public Set<CrashWindow> crashedIn() {
+        synchronized (drive) {
+            return drive.probe.openAtCrash();
+        }
+    }
+
     int pid() {
         return pid;
     }
@@ -194,7 +212,11 @@ public final class SimulatedFolder implements DataFolder {
     public void lock(String name, long waitNanos) {
         synchronized (drive) {
             begin(History.Operation.LOCK, name, 0);
-            if (drive.lockHolder != null && drive.lockHolder != this) {
+            if (drive.lockHolder == this) {
+                throw new OrbitKvException(
+                        ErrorCode.BUG, "this process already took the lock of " + path() + "; lock a folder once");
+            }
+            if (drive.lockHolder != null) {
                 throw new OrbitKvException(
                         ErrorCode.FOLDER_IN_USE,
                         "the folder " + path() + " is held by process " + drive.lockHolder.pid
@@ -243,13 +265,15 @@ public final class SimulatedFolder implements DataFolder {
     public StorageFile create(String name, long bytes) {
         synchronized (drive) {
             begin(History.Operation.CREATE, name, bytes);
-            if (bytes < 0 || bytes % MemoryRegion.PAGE_BYTES != 0) {
+            if (bytes <= 0 || bytes % MemoryRegion.PAGE_BYTES != 0) {
                 throw new OrbitKvException(
                         ErrorCode.MISALIGNED, "length of " + name + " is not a multiple of the page: " + bytes);
             }
             requireParent(name);
             if (exists(name)) {
-                throw new OrbitKvException(ErrorCode.FOREIGN_FILE, "cannot create " + name + ": it exists already");
+                throw new OrbitKvException(
+                        ErrorCode.FOLDER_UNUSABLE,
+                        "cannot create " + name + ": it exists; remove it or open it instead");
             }
             if (drive.freeBytes() < bytes || drive.gen.chance(drive.faults.noSpace())) {
                 throw new OrbitKvException(
@@ -268,7 +292,7 @@ public final class SimulatedFolder implements DataFolder {
             begin(History.Operation.OPEN, name, 0);
             FileContent content = drive.names.file(name);
             if (content == null) {
-                throw new OrbitKvException(ErrorCode.SYSTEM_CALL, "cannot open " + name + ": no such file");
+                throw new OrbitKvException(ErrorCode.FOLDER_UNUSABLE, "cannot open " + name + ": no such file");
             }
             return opened(name, content, writable);
         }
@@ -295,7 +319,7 @@ public final class SimulatedFolder implements DataFolder {
                 drive.names.rename(from, to);
             } else if (!real.rename(from, to)) {
                 throw new OrbitKvException(
-                        ErrorCode.SYSTEM_CALL, "cannot rename " + from + " to " + to + ": no such file");
+                        ErrorCode.FOLDER_UNUSABLE, "cannot rename " + from + " to " + to + ": no such file");
             }
         }
     }
@@ -364,7 +388,8 @@ public final class SimulatedFolder implements DataFolder {
     private void requireParent(String name) {
         if (!drive.names.isFolder(Names.folderOf(name))) {
             throw new OrbitKvException(
-                    ErrorCode.SYSTEM_CALL, "cannot make " + name + ": its folder is missing; call makeFolder first");
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "cannot make " + name + ": its folder is missing; call makeFolder first");
         }
     }
 }

@@ -23,7 +23,7 @@ final class SimulatedRing implements IoRing {
     static final long AWAIT_NANOS_MAX = 1_000_000_000;
 
     /** Bounds the descriptors of one ring, as the kernel does. */
-    static final int DEPTH_MAX = 32_768;
+    static final int DEPTH_MAX = 1 << 14;
 
     /** A transfer or flush that was submitted. */
     private record Transfer(
@@ -74,6 +74,9 @@ final class SimulatedRing implements IoRing {
 
     @Override
     public boolean register(MemoryRegion region) {
+        synchronized (drive) {
+            requireOwner();
+        }
         return false;
     }
 
@@ -96,14 +99,14 @@ final class SimulatedRing implements IoRing {
     public boolean write(StorageFile file, long fileOffset, MemoryRegion region, long offset, int bytes, long token) {
         synchronized (drive) {
             SimulatedFile simulated = requireUsable(file);
-            simulated.requireWritable(fileOffset, bytes);
+            simulated.requireWritable();
             simulated.requireAligned(fileOffset, region, offset, bytes);
             if (transfers.size() == depth) {
                 return false;
             }
             boolean dies = drive.countOperation();
             FileContent content = simulated.content();
-            FileContent.PendingWrite write = content.begin(folder, fileOffset, region, offset, bytes);
+            FileContent.PendingWrite write = simulated.begin(fileOffset, region, offset, bytes);
             int checksum = simulated.checksum(region, offset, bytes);
             drive.record(History.Operation.SUBMIT_WRITE, content.number, fileOffset, bytes, checksum, token);
             if (dies) {
@@ -197,7 +200,10 @@ final class SimulatedRing implements IoRing {
                 file.readNow(
                         transfer.completion, transfer.fileOffset, transfer.region, transfer.offset, transfer.bytes);
             case COMPLETE_WRITE -> {
-                file.content().takeAgain(transfer.write, transfer.region, transfer.offset, drive.scratch, drive.gen);
+                if (transfer.write != null) {
+                    file.content()
+                            .takeAgain(transfer.write, transfer.region, transfer.offset, drive.scratch, drive.gen);
+                }
                 yield file.writeNow(transfer.completion, transfer.write, transfer.fileOffset, transfer.bytes, 0);
             }
             default -> file.flushNow(transfer.completion, transfer.writesCovered);
@@ -232,6 +238,9 @@ final class SimulatedRing implements IoRing {
             if (closed || folder.isGone()) {
                 return;
             }
+            if (owner != null && owner.isAlive()) {
+                requireOwner();
+            }
             while (!transfers.isEmpty()) {
                 drive.clock.advanceTo(earliest().dueNanos);
                 complete(takeDue(drive.clock.nanoTime()));
@@ -259,7 +268,7 @@ final class SimulatedRing implements IoRing {
             owner = Thread.currentThread();
         } else if (owner != Thread.currentThread()) {
             throw new OrbitKvException(
-                    ErrorCode.BUG,
+                    ErrorCode.BAD_ARGUMENT,
                     "a ring of " + owner.getName() + " is used by "
                             + Thread.currentThread().getName());
         }

@@ -1,0 +1,9 @@
+package io.orbitkv.nativeio;
+
+/** Runs {@link RingTest} on io_uring. */
+class UringRingTest extends RingTest {
+    @Override
+    IoRing ring(HostFolder of, int depth) {
+        return new UringRing(of, depth);
+    }
+}

@@ -1,0 +1,209 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.tiers.SegmentTable.Life;
+
+/**
+ * Makes durable what was written: rounds of one fdatasync for each file that was written since the round before.
+ *
+ * <p>A round covers the position that was written when it began, and the segments that were sealed by then.
+ */
+final class Flusher {
+    private final LogContext context;
+    private final Positions positions;
+
+    // ---- written since the last round began ----
+    private final boolean[] isDirty;
+    private final int[] dirty;
+    private int dirtyCount;
+    private long dirtySince;
+
+    // ---- sealed and not yet durable, a ring over all segments ----
+    private final int[] sealed;
+    private final boolean[] isQueued;
+    private final long[] sealedInRound;
+    private int sealedFirst;
+    private int sealedCount;
+
+    // ---- the round ----
+    private boolean active;
+    private long roundNumber;
+    private long roundPosition;
+    private int roundSealed;
+    private final int[] files;
+    private int fileCount;
+    private int submitted;
+    private int pending;
+
+    Flusher(LogContext context, Positions positions, LogState initial, long nowNanos) {
+        this.context = context;
+        this.positions = positions;
+        int segments = context.geometry.segments();
+        this.isDirty = new boolean[context.io.fileCount()];
+        this.dirty = new int[context.io.fileCount()];
+        this.files = new int[context.io.fileCount()];
+        this.sealed = new int[segments];
+        this.isQueued = new boolean[segments];
+        this.sealedInRound = new long[segments];
+        for (int segment = 0; segment < segments; segment++) {
+            if (initial.isSealed(segment)) {
+                onSealed(segment);
+                if (initial.durablePosition() < initial.lastPosition()) {
+                    onWritten(segment, nowNanos);
+                }
+            }
+        }
+    }
+
+    /** A write to a segment has ended well. */
+    void onWritten(int segment, long nowNanos) {
+        int file = context.io.file(segment);
+        if (!isDirty[file]) {
+            isDirty[file] = true;
+            if (dirtyCount == 0) {
+                dirtySince = nowNanos;
+            }
+            dirty[dirtyCount++] = file;
+        }
+    }
+
+    /** The footer of a segment was written. */
+    void onSealed(int segment) {
+        sealedInRound[segment] = roundNumber;
+        if (!isQueued[segment]) {
+            isQueued[segment] = true;
+            pushSealed(segment);
+        }
+    }
+
+    private void pushSealed(int segment) {
+        int last = sealedFirst + sealedCount++;
+        sealed[last < sealed.length ? last : last - sealed.length] = segment;
+    }
+
+    private int popSealed() {
+        int segment = sealed[sealedFirst];
+        sealedFirst = sealedFirst + 1 == sealed.length ? 0 : sealedFirst + 1;
+        sealedCount--;
+        return segment;
+    }
+
+    /**
+     * One step; what it did, 0 for nothing.
+     *
+     * @param last whether nothing more will be written, so that what is there is flushed at once
+     */
+    int step(long nowNanos, boolean last) {
+        if (active) {
+            return submit();
+        }
+        if (!isDue(nowNanos, last)) {
+            return 0;
+        }
+        begin();
+        int work = 1 + submit();
+        if (fileCount == 0) {
+            end();
+        }
+        return work;
+    }
+
+    private boolean isDue(long nowNanos, boolean last) {
+        if (dirtyCount == 0) {
+            return positions.durable() < positions.written() || (last && sealedCount > 0);
+        }
+        return last
+                || positions.isFlushDue()
+                || switch (context.options.durability()) {
+                    case WRITTEN -> false;
+                    case INTERVAL -> nowNanos - dirtySince >= context.options.flushIntervalNanos();
+                    case ALWAYS -> true;
+                };
+    }
+
+    /** Nothing left to make durable. */
+    boolean isClean() {
+        return !active && dirtyCount == 0 && sealedCount == 0;
+    }
+
+    /** How long until {@link #step} has something to do by itself. */
+    long nextTimerNanos(long nowNanos) {
+        return !active && dirtyCount > 0 && context.options.durability() == Durability.INTERVAL
+                ? Math.max(0, dirtySince + context.options.flushIntervalNanos() - nowNanos)
+                : Long.MAX_VALUE;
+    }
+
+    private void begin() {
+        active = true;
+        roundNumber++;
+        roundPosition = positions.written();
+        roundSealed = sealedCount;
+        fileCount = dirtyCount;
+        for (int i = 0; i < dirtyCount; i++) {
+            files[i] = dirty[i];
+            isDirty[dirty[i]] = false;
+        }
+        dirtyCount = 0;
+        submitted = 0;
+        pending = 0;
+    }
+
+    private int submit() {
+        int work = 0;
+        while (submitted < fileCount && context.io.flush(files[submitted], Token.pack(Token.FLUSH, 0, submitted))) {
+            submitted++;
+            pending++;
+            work++;
+        }
+        return work;
+    }
+
+    void onFlush(int i, int result) {
+        pending--;
+        if (context.hasFailed()) {
+            return;
+        }
+        if (result < 0) {
+            context.failDrive("flushing segment file", files[i], result);
+            return;
+        }
+        NvmeCounters.add(context.counters.flushes, 1);
+        if (pending == 0 && submitted == fileCount) {
+            end();
+        }
+    }
+
+    private void end() {
+        active = false;
+        boolean moved = roundPosition > positions.durable();
+        positions.flushed(roundPosition);
+        for (int i = 0; i < roundSealed; i++) {
+            int segment = popSealed();
+            if (context.table.life(segment) == Life.SEALED && sealedInRound[segment] >= roundNumber) {
+                pushSealed(segment); // sealed anew while the round ran
+                continue;
+            }
+            isQueued[segment] = false;
+            if (context.table.life(segment) == Life.SEALED) {
+                becomeDurable(segment);
+            }
+        }
+        if (moved) {
+            context.listener.onPositions(positions.written(), positions.durable());
+        }
+    }
+
+    private void becomeDurable(int segment) {
+        SegmentTable table = context.table;
+        table.move(segment, Life.DURABLE);
+        int pages = table.payloadPages(segment);
+        if (pages > 0) { // of a segment from an earlier life of the store only recovery knows the contents
+            context.listener.onSegment(
+                    segment,
+                    table.useSequence(segment),
+                    SegmentState.DURABLE,
+                    table.blocks(segment),
+                    pages,
+                    context.geometry.segmentPages() - pages);
+        }
+    }
+}

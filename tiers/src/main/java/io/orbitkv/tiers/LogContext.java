@@ -1,0 +1,110 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.WindowProbe;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the parts of the log share, and whether it has failed.
+ *
+ * <pre>
+ * staging: a header page and a footer for each lane | a header page for each segment being prepared
+ * </pre>
+ */
+final class LogContext implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(NvmeTier.class);
+
+    final LogGeometry geometry;
+    final NvmeOptions options;
+    final HostBlocks host;
+    final NvmeListener listener;
+    final WindowProbe probe;
+    final LogIo io;
+    final SegmentTable table;
+    final NvmeCounters counters = new NvmeCounters();
+    final MemoryRegion staging;
+    final int lanes;
+
+    private volatile OrbitKvException failure;
+
+    LogContext(
+            LogGeometry geometry,
+            LogState initial,
+            HostBlocks host,
+            NvmeListener listener,
+            WindowProbe probe,
+            NvmeOptions options,
+            LogIo io) {
+        this.geometry = geometry;
+        this.options = options;
+        this.host = host;
+        this.listener = listener;
+        this.probe = probe;
+        this.io = io;
+        this.lanes = lanes(geometry, options);
+        long pages = (long) lanes * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
+        this.staging = MemoryRegion.anonymous(pages * DiskFormat.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
+        this.table = new SegmentTable(initial);
+    }
+
+    /** As many as are asked for, but few enough that as many segments again can be sealed, with two to spare. */
+    private static int lanes(LogGeometry geometry, NvmeOptions options) {
+        return Math.min(options.openSegments(), Math.max(1, geometry.segments() / 2 - 1));
+    }
+
+    private static int lanePages(LogGeometry geometry) {
+        return BatchHeader.PAGES + Footer.pagesMax(geometry);
+    }
+
+    /** Where a lane's header page stands in staging. */
+    long headerOffset(int lane) {
+        return (long) lane * lanePages(geometry) * DiskFormat.PAGE_BYTES;
+    }
+
+    /** Where a lane's footer is collected in staging. */
+    long footerOffset(int lane) {
+        return headerOffset(lane) + (long) BatchHeader.PAGES * DiskFormat.PAGE_BYTES;
+    }
+
+    /** Where header pages of segments being prepared stand in staging. */
+    long prepareOffset(int i) {
+        return ((long) lanes * lanePages(geometry) + i) * DiskFormat.PAGE_BYTES;
+    }
+
+    boolean hasFailed() {
+        return failure != null;
+    }
+
+    OrbitKvException failure() {
+        return failure;
+    }
+
+    /** A transfer has ended with an error, which ends the log: what the drive holds by now is unknown. */
+    void failDrive(String what, int segmentOrFile, int result) {
+        fail(new OrbitKvException(
+                ErrorCode.DRIVE,
+                what + " " + segmentOrFile + " failed with errno " + -result
+                        + "; the log takes no more writes. Check the drive, then open the store again"));
+    }
+
+    /** Ends the log; the first reason stays. */
+    void fail(OrbitKvException reason) {
+        if (failure == null) {
+            failure = reason;
+            LOG.error("The log has failed", reason);
+            listener.onFailure(reason);
+        }
+    }
+
+    @Override
+    public void close() {
+        io.close();
+        table.close();
+        staging.close();
+    }
+}

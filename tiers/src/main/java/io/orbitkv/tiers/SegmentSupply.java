@@ -1,0 +1,293 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.CrashWindow;
+import io.orbitkv.tiers.SegmentTable.Life;
+
+/**
+ * Has segments ready for lanes: free ones first, then the oldest sealed ones, in one written order.
+ *
+ * <pre>
+ * generation raised -> no pins -> no reads in flight -> header with the next use-sequence written -> flushed -> ready
+ * </pre>
+ *
+ * <p>Several segments are prepared in one round, so that one fdatasync serves them. A segment that somebody keeps pinned
+ * delays nobody: the next oldest is taken meanwhile.
+ */
+final class SegmentSupply {
+    /** What {@link #take} answers when no segment is ready. */
+    static final int NONE = -1;
+
+    /** Most segments prepared ahead: more would give up blocks early for nothing. */
+    static final int PREPARED_MAX = 8;
+
+    /** One segment in so many may be prepared ahead. */
+    private static final int SEGMENTS_PER_PREPARED = 64;
+
+    /** Most segments whose readers are waited for at once. */
+    private static final int RECLAIMING_MAX = 16;
+
+    /** After so long another victim is looked for. */
+    private static final long PATIENCE_NANOS = 10_000_000;
+
+    /** How often pins are looked at while nothing else happens: whoever unpins doesn't wake the agent. */
+    static final long PIN_CHECK_NANOS = 1_000_000;
+
+    private enum Phase {
+        IDLE,
+        WRITING,
+        FLUSHING
+    }
+
+    private final LogContext context;
+    private final OldestFirst policy = new OldestFirst();
+    private final SegmentHeader header;
+    private final int preparedTarget;
+    private long nextUse;
+
+    /** Nothing is prepared, let alone given up, before the first block wants to be written. */
+    private boolean isWanted;
+
+    private int target;
+
+    private final int[] free;
+    private int freeFirst;
+    private int freeCount;
+
+    private final int[] ready = new int[PREPARED_MAX];
+    private int readyCount;
+
+    private final int[] reclaiming = new int[RECLAIMING_MAX];
+    private final long[] reclaimingSince = new long[RECLAIMING_MAX];
+    private int reclaimingCount;
+
+    // ---- the round ----
+    private Phase phase = Phase.IDLE;
+    private final int[] round = new int[PREPARED_MAX];
+    private final boolean[] reused = new boolean[PREPARED_MAX];
+    private final int[] files = new int[PREPARED_MAX];
+    private int roundCount;
+    private int fileCount;
+    private int submitted;
+    private int pending;
+
+    SegmentSupply(LogContext context, LogState initial) {
+        this.context = context;
+        this.header = new SegmentHeader(context.geometry);
+        int segments = context.geometry.segments();
+        this.preparedTarget = Math.min(PREPARED_MAX, Math.max(1, segments / SEGMENTS_PER_PREPARED));
+        this.nextUse = initial.nextUseSequence();
+        this.free = new int[segments];
+        for (int segment = 0; segment < segments; segment++) {
+            if (!initial.isSealed(segment)) {
+                free[freeCount++] = segment;
+            }
+        }
+    }
+
+    /** A segment with a durable header, or {@link #NONE}. */
+    int take() {
+        if (readyCount == 0) {
+            return NONE;
+        }
+        int segment = ready[0];
+        readyCount--;
+        System.arraycopy(ready, 1, ready, 0, readyCount);
+        context.table.move(segment, Life.OPEN);
+        return segment;
+    }
+
+    /** One step; what it did, 0 for nothing. */
+    int step(int lanesWaiting, long nowNanos) {
+        return switch (phase) {
+            case IDLE -> gather(lanesWaiting, nowNanos);
+            case WRITING -> submitHeaders();
+            case FLUSHING -> submitFlushes();
+        };
+    }
+
+    /** How long until pins must be looked at again. */
+    long nextTimerNanos() {
+        boolean misses = reclaimingCount > 0 && readyCount < target;
+        return phase == Phase.IDLE && misses ? PIN_CHECK_NANOS : Long.MAX_VALUE;
+    }
+
+    /** No round is under way. */
+    boolean isIdle() {
+        return phase == Phase.IDLE;
+    }
+
+    private int gather(int lanesWaiting, long nowNanos) {
+        isWanted |= lanesWaiting > 0;
+        if (!isWanted) {
+            return 0;
+        }
+        target = Math.min(PREPARED_MAX, Math.max(preparedTarget, lanesWaiting));
+        roundCount = 0;
+        collectQuiet();
+        if (readyCount <= target / 2 || lanesWaiting > readyCount) {
+            collectFree();
+            chooseVictims(nowNanos);
+        }
+        if (roundCount == 0) {
+            return 0;
+        }
+        beginRound();
+        return 1 + submitHeaders();
+    }
+
+    /** Victims that nobody reads any more join the round. */
+    private void collectQuiet() {
+        int kept = 0;
+        for (int i = 0; i < reclaimingCount; i++) {
+            int segment = reclaiming[i];
+            if (readyCount + roundCount < target && context.table.isQuiet(segment)) {
+                join(segment, true);
+            } else {
+                reclaiming[kept] = segment;
+                reclaimingSince[kept++] = reclaimingSince[i];
+            }
+        }
+        reclaimingCount = kept;
+    }
+
+    private void collectFree() {
+        while (freeCount > 0 && readyCount + roundCount < target) {
+            int segment = free[freeFirst];
+            freeFirst = freeFirst + 1 == free.length ? 0 : freeFirst + 1;
+            freeCount--;
+            join(segment, false);
+        }
+    }
+
+    private void chooseVictims(long nowNanos) {
+        int hopeful = 0;
+        for (int i = 0; i < reclaimingCount; i++) {
+            hopeful += nowNanos - reclaimingSince[i] < PATIENCE_NANOS ? 1 : 0;
+        }
+        while (readyCount + roundCount + hopeful < target && reclaimingCount < RECLAIMING_MAX) {
+            int victim = policy.choose(context.table);
+            if (victim == OldestFirst.NONE) {
+                return;
+            }
+            giveUp(victim);
+            if (context.table.isQuiet(victim)) {
+                join(victim, true);
+            } else {
+                reclaiming[reclaimingCount] = victim;
+                reclaimingSince[reclaimingCount++] = nowNanos;
+                hopeful++;
+            }
+        }
+    }
+
+    /** From here on every extent of the segment is stale. */
+    private void giveUp(int segment) {
+        SegmentTable table = context.table;
+        context.probe.enter(CrashWindow.SEGMENT_REUSE);
+        long ended = table.useSequence(segment);
+        table.move(segment, Life.RECLAIMING);
+        table.generations().raise(segment);
+        table.useSequence(segment, 0);
+        NvmeCounters.add(context.counters.segmentsReused, 1);
+        context.listener.onSegment(segment, ended, SegmentState.FREE, 0, 0, 0);
+    }
+
+    private void join(int segment, boolean wasSealed) {
+        context.table.move(segment, Life.PREPARING);
+        round[roundCount] = segment;
+        reused[roundCount++] = wasSealed;
+    }
+
+    private void beginRound() {
+        fileCount = 0;
+        for (int i = 0; i < roundCount; i++) {
+            int segment = round[i];
+            context.table.useSequence(segment, nextUse);
+            header.encode(context.staging, context.prepareOffset(i), segment, nextUse++);
+            addFile(context.io.file(segment));
+        }
+        phase = Phase.WRITING;
+        submitted = 0;
+        pending = 0;
+    }
+
+    private void addFile(int file) {
+        for (int i = 0; i < fileCount; i++) {
+            if (files[i] == file) {
+                return;
+            }
+        }
+        files[fileCount++] = file;
+    }
+
+    private int submitHeaders() {
+        int work = 0;
+        while (submitted < roundCount
+                && context.io.write(
+                        round[submitted],
+                        0,
+                        context.staging,
+                        context.prepareOffset(submitted),
+                        DiskFormat.PAGE_BYTES,
+                        Token.pack(Token.SEGMENT_HEADER, 0, submitted))) {
+            submitted++;
+            pending++;
+            work++;
+        }
+        return work;
+    }
+
+    private int submitFlushes() {
+        int work = 0;
+        while (submitted < fileCount
+                && context.io.flush(files[submitted], Token.pack(Token.PREPARE_FLUSH, 0, submitted))) {
+            submitted++;
+            pending++;
+            work++;
+        }
+        return work;
+    }
+
+    void onHeader(int i, int result) {
+        pending--;
+        if (context.hasFailed()) {
+            return;
+        }
+        if (result < 0) {
+            context.failDrive("writing the header of segment", round[i], result);
+            return;
+        }
+        NvmeCounters.add(context.counters.headerBytes, DiskFormat.PAGE_BYTES);
+        if (pending == 0 && submitted == roundCount) {
+            phase = Phase.FLUSHING;
+            submitted = 0;
+            submitFlushes();
+        }
+    }
+
+    void onFlush(int i, int result) {
+        pending--;
+        if (context.hasFailed()) {
+            return;
+        }
+        if (result < 0) {
+            context.failDrive("flushing segment file", files[i], result);
+            return;
+        }
+        NvmeCounters.add(context.counters.flushes, 1);
+        if (pending == 0 && submitted == fileCount) {
+            endRound();
+        }
+    }
+
+    private void endRound() {
+        for (int i = 0; i < roundCount; i++) {
+            context.table.move(round[i], Life.READY);
+            ready[readyCount++] = round[i];
+            if (reused[i]) {
+                context.probe.leave(CrashWindow.SEGMENT_REUSE);
+            }
+        }
+        phase = Phase.IDLE;
+    }
+}
