@@ -1,6 +1,7 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -32,9 +33,12 @@ final class LogContext implements AutoCloseable {
 
     private volatile OrbitKvException failure;
 
+    private volatile boolean evictionRequested;
+
     LogContext(
             LogGeometry geometry,
             LogState initial,
+            Generations generations,
             HostBlocks host,
             NvmeListener listener,
             WindowProbe probe,
@@ -49,7 +53,7 @@ final class LogContext implements AutoCloseable {
         this.lanes = lanes(geometry, options);
         long pages = (long) lanes * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
         this.staging = MemoryRegion.anonymous(pages * DiskFormat.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
-        this.table = new SegmentTable(initial);
+        this.table = new SegmentTable(initial, generations);
     }
 
     /** As many as are asked for, but few enough that as many segments again can be sealed, with two to spare. */
@@ -74,6 +78,20 @@ final class LogContext implements AutoCloseable {
     /** Where header pages of segments being prepared stand in staging. */
     long prepareOffset(int i) {
         return ((long) lanes * lanePages(geometry) + i) * DiskFormat.PAGE_BYTES;
+    }
+
+    /** Asks for the oldest segment to be given up, whether or not a lane needs one. Any thread. */
+    void requestEviction() {
+        evictionRequested = true;
+    }
+
+    /** Whether that was asked for since the last look. */
+    boolean takeEvictionRequest() {
+        boolean requested = evictionRequested;
+        if (requested) {
+            evictionRequested = false;
+        }
+        return requested;
     }
 
     boolean hasFailed() {

@@ -52,6 +52,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * @param folder holds the segment files, all of them created and their contents judged
      * @param geometry how the log is cut
      * @param initial what the opening found
+     * @param generations of the log's segments; stay the caller's, open until this is closed
      * @param host where offered blocks lie
      * @param listener hears what happened, on the agent's thread
      * @param clock the time
@@ -62,6 +63,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
             DataFolder folder,
             LogGeometry geometry,
             LogState initial,
+            Generations generations,
             HostBlocks host,
             NvmeListener listener,
             NanoClock clock,
@@ -75,7 +77,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         this.clock = clock;
         LogIo io = new LogIo(folder, geometry, options);
-        this.context = new LogContext(geometry, initial, host, listener, probe, options, io);
+        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, io);
         this.positions = new Positions(initial);
         this.supply = new SegmentSupply(context, initial);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
@@ -339,6 +341,17 @@ public final class NvmeTier implements Agent, AutoCloseable {
             }
         }
         context.io.ring().await(Math.max(0, sleep));
+    }
+
+    /** Asks for the oldest segment to be given up, to make room in the index. Any thread. */
+    public void requestEviction() {
+        context.requestEviction();
+        wakeup();
+    }
+
+    /** The use-sequence that the next segment gets; exact once the agent has stopped. */
+    public long nextUseSequence() {
+        return supply.nextUseSequence();
     }
 
     /** Ends the present or next {@link #await}. Any thread. */

@@ -47,7 +47,7 @@ final class SegmentTable implements AutoCloseable {
     private final MemoryRegion pins;
     private final Generations generations;
 
-    SegmentTable(LogState initial) {
+    SegmentTable(LogState initial, Generations generations) {
         int segments = initial.segments();
         this.lives = new Life[segments];
         Arrays.fill(lives, Life.FREE);
@@ -64,7 +64,7 @@ final class SegmentTable implements AutoCloseable {
         }
         this.pins =
                 MemoryRegion.anonymous((long) segments * Integer.BYTES, PageKind.SMALL, MemoryPurpose.SEGMENT_TABLE);
-        this.generations = new Generations(segments);
+        this.generations = generations;
     }
 
     int segments() {
@@ -152,6 +152,5 @@ final class SegmentTable implements AutoCloseable {
     @Override
     public void close() {
         pins.close();
-        generations.close();
     }
 }

@@ -1,0 +1,233 @@
+package io.orbitkv.index;
+
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.MemoryRegion;
+import java.lang.invoke.VarHandle;
+
+/**
+ * Finds the longest prefix of given keys that is present: the readers' side of the index, without lock or allocation.
+ *
+ * <p>It looks up keys a run's length apart, up to {@link Match#AHEAD_MAX} at once, so that their cache misses overlap,
+ * and walks tags in between. Where a walk ends off the stride (a fork, a short run) it looks up the key there and
+ * starts to look ahead anew. What a walk reads counts only if the run did not change meanwhile; when it did, or when a
+ * look-up in passing found nothing, the careful look-up of {@link #locate} decides.
+ */
+final class Matcher {
+    private static final int AHEAD_GROWTH = 4;
+    private static final int TAG_IN_KEY = 8;
+
+    /** Looks before a reader that is overtaken again and again gives up with a miss; some 0.1 s. */
+    private static final int LOOKS_MAX = 100_000;
+
+    private static final int LOOKS_BEFORE_YIELD = 64;
+
+    /**
+     * Looks that must find the same place with the same other key in it before a reader believes that two keys begin
+     * with the same 8 bytes: a run that moved away and back in between may look like that once.
+     */
+    private static final int OTHERS_TO_BELIEVE = 3;
+
+    /** A walk found no block because the memory changed, or is not what the place promised. */
+    private static final int UNSTABLE = -1;
+
+    /** A walk found another block at the place, and nothing changed meanwhile. */
+    private static final int OTHER = -2;
+
+    /** Set in a walk's result when the match ends behind the blocks walked. */
+    private static final int ENDS = 1 << 30;
+
+    private final Directory directory;
+    private final Runs runs;
+    private final RunMemory chunks;
+    private final MemoryRegion memory;
+    private final Generations hostGenerations;
+    private final Generations nvmeGenerations;
+
+    Matcher(Directory directory, Runs runs, Generations host, Generations nvme) {
+        this.directory = directory;
+        this.runs = runs;
+        this.chunks = runs.chunks();
+        this.memory = runs.memory();
+        this.hostGenerations = host;
+        this.nvmeGenerations = nvme;
+    }
+
+    /** Matches the keys that {@code into} has begun with. */
+    int match(int namespace, long salt, int count, Match into) {
+        int at = 0;
+        int ahead = 1;
+        while (at < count) {
+            int looks = Math.min(ahead, (count - at + Runs.BLOCKS_MAX - 1) / Runs.BLOCKS_MAX);
+            lookUp(salt, at, looks, into);
+            int stride = at;
+            int consumed = 0;
+            while (consumed < looks && at == stride) {
+                int walked = walk(into.places[consumed], namespace, at, count, into);
+                if (walked < 0) {
+                    walked = locate(into.hashes[consumed], namespace, at, count, into);
+                }
+                at += walked & ~ENDS;
+                if ((walked & ENDS) != 0) {
+                    into.length = at;
+                    return at;
+                }
+                stride += Runs.BLOCKS_MAX;
+                consumed++;
+            }
+            ahead = consumed < looks ? consumed : Math.min(Match.AHEAD_MAX, ahead * AHEAD_GROWTH);
+        }
+        into.length = at;
+        return at;
+    }
+
+    /** Looks up keys a stride apart, in three passes, so that the misses of each pass overlap. */
+    private void lookUp(long salt, int at, int looks, Match into) {
+        for (int k = 0; k < looks; k++) {
+            long key0 = into.keys.getLong((at + k * Runs.BLOCKS_MAX) * PrefixIndex.KEY_BYTES);
+            long hash = PrefixIndex.hash(key0, salt);
+            long slot = directory.home(hash);
+            into.hashes[k] = hash;
+            into.slots[k] = slot;
+            into.touched += directory.touch(slot);
+        }
+        for (int k = 0; k < looks; k++) {
+            into.places[k] = directory.probe(into.hashes[k], into.slots[k]);
+        }
+        for (int k = 1; k < looks; k++) {
+            long place = into.places[k];
+            if (place != Place.NONE) {
+                into.touched += memory.getLong(Runs.base(place)) + memory.getLong(Runs.block(place));
+            }
+        }
+    }
+
+    /**
+     * Walks the run at a place for as long as its tags are those of the keys and its blocks live.
+     *
+     * @return blocks matched, with {@link #ENDS} set where the match ends; 0 only with ENDS; or UNSTABLE or OTHER
+     */
+    private int walk(long place, int namespace, int at, int count, Match into) {
+        if (place == Place.NONE) {
+            return UNSTABLE;
+        }
+        long life = chunks.life(place);
+        if (!RunMemory.holds(life, place)) {
+            return UNSTABLE;
+        }
+        long base = Runs.base(place);
+        long sequence = memory.getLongAcquire(base + Runs.SEQUENCE);
+        if ((sequence & 1) != 0) {
+            return UNSTABLE;
+        }
+        int inRun = memory.getIntAcquire(base + Runs.COUNT) - Place.offset(place);
+        int most = memory.getInt(base + Runs.NAMESPACE) == namespace ? Math.min(inRun, count - at) : 0;
+        int matched = 0;
+        boolean hole = false;
+        long block = Runs.block(place);
+        for (; matched < most; matched++, block += Runs.BLOCK_BYTES) {
+            int i = at + matched;
+            if (memory.getLong(block + Runs.TAG) != into.keys.getLong(i * PrefixIndex.KEY_BYTES + TAG_IN_KEY)) {
+                break;
+            }
+            long hostExtent = live(hostGenerations, memory.getLong(block + Runs.HOST));
+            long nvmeExtent = live(nvmeGenerations, memory.getLong(block + Runs.NVME));
+            if ((hostExtent | nvmeExtent) == Extent.NONE) {
+                hole = true;
+                break;
+            }
+            into.host[i] = hostExtent;
+            into.nvme[i] = nvmeExtent;
+            into.sizes[i] = memory.getLong(block + Runs.SIZE);
+        }
+        VarHandle.acquireFence(); // all of the above was read before this second look
+        if (memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
+            return UNSTABLE;
+        }
+        if (hole) {
+            return matched | ENDS;
+        }
+        return matched == 0 ? OTHER : matched;
+    }
+
+    /** Whether a key is present and live. */
+    boolean contains(long hash, int namespace, long tag) {
+        long other = Place.NONE;
+        int others = 0;
+        for (int look = 0; look < LOOKS_MAX; look++) {
+            long place = directory.find(hash);
+            if (place == Place.NONE) {
+                return false;
+            }
+            if (place != Directory.AGAIN) {
+                int seen = look(place, namespace, tag);
+                if (seen >= 0) {
+                    return seen > 0;
+                }
+                others = seen != OTHER ? 0 : place == other ? others + 1 : 1;
+                other = place;
+                if (others == OTHERS_TO_BELIEVE) {
+                    return false;
+                }
+            }
+            pause(look);
+        }
+        return false;
+    }
+
+    /** 1: the block at a place has this tag and is live; 0: is dead; or UNSTABLE or OTHER. */
+    private int look(long place, int namespace, long tag) {
+        long life = chunks.life(place);
+        if (!RunMemory.holds(life, place)) {
+            return UNSTABLE;
+        }
+        long base = Runs.base(place);
+        long sequence = memory.getLongAcquire(base + Runs.SEQUENCE);
+        boolean same = Place.offset(place) < memory.getIntAcquire(base + Runs.COUNT)
+                && memory.getInt(base + Runs.NAMESPACE) == namespace
+                && memory.getLong(Runs.block(place) + Runs.TAG) == tag;
+        boolean live = same && runs.isLive(place);
+        VarHandle.acquireFence();
+        if ((sequence & 1) != 0 || memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
+            return UNSTABLE;
+        }
+        return same ? (live ? 1 : 0) : OTHER;
+    }
+
+    private static void pause(int look) {
+        if (look < LOOKS_BEFORE_YIELD) {
+            Thread.onSpinWait();
+        } else {
+            Thread.yield();
+        }
+    }
+
+    private static long live(Generations generations, long extent) {
+        return extent != Extent.NONE && Runs.isLive(generations, extent) ? extent : Extent.NONE;
+    }
+
+    /** The careful look-up: as {@link #walk}, but what it does not find is certainly absent. */
+    private int locate(long hash, int namespace, int at, int count, Match into) {
+        long other = Place.NONE;
+        int others = 0;
+        for (int look = 0; look < LOOKS_MAX; look++) {
+            long place = directory.find(hash);
+            if (place == Place.NONE) {
+                return ENDS;
+            }
+            if (place != Directory.AGAIN) {
+                int walked = walk(place, namespace, at, count, into);
+                if (walked >= 0) {
+                    return walked;
+                }
+                others = walked != OTHER ? 0 : place == other ? others + 1 : 1;
+                other = place;
+                if (others == OTHERS_TO_BELIEVE) {
+                    return ENDS;
+                }
+            }
+            pause(look);
+        }
+        return ENDS;
+    }
+}

@@ -1,0 +1,526 @@
+package io.orbitkv.index;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.Tier;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.DirectBuffer;
+
+/**
+ * Answers which prefix of a prompt is stored, and where: every block's key to its extents, in native memory.
+ *
+ * <p>Consecutive blocks of a prefix stand together in <i>runs</i> of up to 64; a <i>directory</i> finds the run of any
+ * key, so that a match can start at any block. A key has exactly one place: the first publisher wins for as long as its
+ * block lives in some tier. Extents go stale with the generation of their segment, so that dropping a segment costs the
+ * index nothing; a {@link #sweep} gives the places back later, and must complete before a generation wraps. A block
+ * without a live extent is a hole, and ends a match.
+ *
+ * <p>A match compares 16 bytes of the first key of each look-up and 8 bytes, bound to their position, of those that
+ * follow. It is a promise to be proved: whoever reads the block checks the full key or the checksum that covers it.
+ *
+ * <p>Memory is reserved up front and bounded: the directory takes 16 bytes for each of {@code blocksMax / 0.6} slots,
+ * runs take 41 bytes a block where full and 160 at worst. What doesn't fit is answered with
+ * {@link Publication#FULL}, never with an exception.
+ *
+ * <p>Threads: {@link #match}, {@link #contains} and the counters may be called by any thread at any time, without lock
+ * or allocation. All else is for one thread at a time: the caller holds the store's writer lock. {@link #close} when
+ * nobody calls any more.
+ */
+public final class PrefixIndex implements AutoCloseable {
+    /** Length of a key in bytes. */
+    public static final int KEY_BYTES = 32;
+
+    /** Most blocks that an index can be made for. */
+    public static final long BLOCKS_MAX = 1L << 30;
+
+    /** What {@link #replace} answers when there was nothing to replace. */
+    public static final int REPLACED_NONE = -1;
+
+    /** What {@link #replace} answers when the index has no room. */
+    public static final int REPLACE_FULL = -2;
+
+    /** What became of a block that was to be published. */
+    public enum Publication {
+        /** It is in the index now. */
+        PUBLISHED,
+        /** Its key is there already, and live in some tier; nothing changed. */
+        PRESENT,
+        /** The index has no room for it, or holds another key that begins with the same 8 bytes; nothing changed. */
+        FULL
+    }
+
+    private static final int TAG_IN_KEY = 8;
+    private static final long NUMBER_SPREAD = 0x9E3779B97F4A7C15L;
+
+    private final long blocksMax;
+    private final Directory directory;
+    private final Runs runs;
+    private final NamespaceNumbers numbers;
+    private final Matcher matcher;
+    private final Sweeper sweeper;
+
+    /** Blocks that have a place. Written by the one writer only. */
+    private final AtomicLong blocks = new AtomicLong();
+
+    // The block published last, whose successor usually comes next: saves the look-up of the parent.
+    private long lastPlace = Place.NONE;
+    private int lastNamespace;
+    private long lastKey0;
+    private long lastTag;
+
+    private int expected = 1;
+
+    /**
+     * Creates an empty index.
+     *
+     * @param blocksMax most blocks that have a place in it at once, 1 to {@link #BLOCKS_MAX}
+     * @param host the generations of the host tier's segments; outlives the index
+     * @param nvme the generations of the NVMe tier's segments; outlives the index
+     * @throws OrbitKvException {@link ErrorCode#OUT_OF_MEMORY} when the kernel refuses the reservation
+     */
+    public PrefixIndex(long blocksMax, Generations host, Generations nvme) {
+        if (blocksMax < 1 || blocksMax > BLOCKS_MAX) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "an index holds 1 to " + BLOCKS_MAX + " blocks, asked for " + blocksMax);
+        }
+        this.blocksMax = blocksMax;
+        NamespaceNumbers numbersOpened = null;
+        Directory directoryOpened = null;
+        Runs runsOpened = null;
+        try {
+            numbersOpened = new NamespaceNumbers();
+            directoryOpened = new Directory(blocksMax, new SplittableRandom().nextLong());
+            runsOpened = new Runs(blocksMax, host, nvme);
+        } finally {
+            if (runsOpened == null) {
+                close(directoryOpened);
+                close(numbersOpened);
+            }
+        }
+        this.numbers = numbersOpened;
+        this.directory = directoryOpened;
+        this.runs = runsOpened;
+        this.matcher = new Matcher(directory, runs, host, nvme);
+        this.sweeper = new Sweeper(this, directory, runs, numbers);
+    }
+
+    /** The directory's hash of a key: never 0, different for each namespace. */
+    static long hash(long key0, long salt) {
+        long hash = key0 ^ salt;
+        return hash == 0 ? 1 : hash;
+    }
+
+    /** What a namespace number adds to the hash of its keys. */
+    static long salt(int namespace) {
+        long mixed = (namespace + 1) * NUMBER_SPREAD;
+        return mixed ^ mixed >>> 32;
+    }
+
+    // ---- any thread, no lock, no allocation ----
+
+    /**
+     * Finds the longest prefix of given keys that is present, from whatever block the keys begin at.
+     *
+     * @param namespace a number from {@link #newNamespace}; one that is retired matches nothing
+     * @param keys keys of consecutive blocks, back to back
+     * @param keysOffset where the first begins
+     * @param count how many, at most {@code into.capacity()}
+     * @param into filled for the blocks below the result
+     * @return blocks matched: each has a live extent in some tier; extents that are stale are given as
+     *     {@link Extent#NONE}
+     */
+    public int match(int namespace, DirectBuffer keys, int keysOffset, int count, Match into) {
+        into.begin(keys, keysOffset, count);
+        return numbers.isOpen(namespace) ? matcher.match(namespace, salt(namespace), count, into) : 0;
+    }
+
+    /** Whether a key is present and live in some tier. */
+    public boolean contains(int namespace, DirectBuffer key, int keyOffset) {
+        if (!numbers.isOpen(namespace)) {
+            return false;
+        }
+        long key0 = key.getLong(keyOffset);
+        return matcher.contains(hash(key0, salt(namespace)), namespace, key.getLong(keyOffset + TAG_IN_KEY));
+    }
+
+    /** Blocks that have a place: live ones, and dead ones not swept yet. */
+    public long blocks() {
+        return blocks.get();
+    }
+
+    /** Most blocks that can have a place at once. */
+    public long blocksMax() {
+        return blocksMax;
+    }
+
+    /** Runs in use. */
+    public long runs() {
+        return runs.runs();
+    }
+
+    /** Bytes reserved: the index never takes more. */
+    public long bytes() {
+        return directory.bytes() + runs.chunks().reservedBytes();
+    }
+
+    /** Bytes of the directory and of the memory that holds runs now. */
+    public long usedBytes() {
+        return directory.bytes() + runs.chunks().assignedBytes();
+    }
+
+    /** Bytes of the index that lie on huge pages now, from /proc/self/smaps: slow, for reports. */
+    public long hugeBytes() {
+        return directory.hugeBytes() + runs.memory().hugeBytes();
+    }
+
+    /** Sweeps that have looked at every run since the index was made. */
+    public long completedSweeps() {
+        return sweeper.completed();
+    }
+
+    // ---- one writer at a time ----
+
+    /**
+     * Hands out the number of a (namespace, epoch).
+     *
+     * @return a number of at least 0 that no block in the index has
+     * @throws OrbitKvException {@link ErrorCode#OVER_LIMIT} when all numbers are in use
+     */
+    public int newNamespace() {
+        return numbers.open(completedSweeps());
+    }
+
+    /** Makes every key of a number unreachable at once; sweeps free their places. */
+    public void retire(int namespace) {
+        numbers.retire(namespace, completedSweeps());
+        lastPlace = Place.NONE;
+    }
+
+    /**
+     * Says how many blocks of one prefix the next calls of {@link #publish} bring, so that a new run gets room for
+     * them at once. Only a hint.
+     */
+    public void expect(int consecutiveBlocks) {
+        expected = Math.max(1, Math.min(consecutiveBlocks, Runs.BLOCKS_MAX));
+    }
+
+    /**
+     * Publishes a block that lies in one tier, unless its key is live already in any.
+     *
+     * <p>A block whose parent is the last of a run extends that run, others start one. A place whose extents are all
+     * stale is taken over.
+     *
+     * @param namespace a number from {@link #newNamespace}
+     * @param parent holds the key of the block before; null for a first block
+     * @param parentOffset where it begins
+     * @param key holds the block's key
+     * @param keyOffset where it begins
+     * @param bytes stored bytes
+     * @param checksum over key and stored bytes
+     * @param tier where it lies
+     * @param extent at which extent, live
+     */
+    public Publication publish(
+            int namespace,
+            DirectBuffer parent,
+            int parentOffset,
+            DirectBuffer key,
+            int keyOffset,
+            int bytes,
+            int checksum,
+            Tier tier,
+            long extent) {
+        numbers.requireOpen(namespace);
+        requireExtent(extent);
+        long key0 = key.getLong(keyOffset);
+        long tag = key.getLong(keyOffset + TAG_IN_KEY);
+        long place = directory.get(hash(key0, salt(namespace)));
+        if (place != Place.NONE) {
+            if (runs.tag(place) != tag) {
+                return Publication.FULL; // 8 bytes of two keys are the same: the later one can't be held
+            }
+            if (runs.isLive(place)) {
+                return Publication.PRESENT;
+            }
+            runs.overwrite(place, tier, extent, Runs.size(bytes, checksum));
+            remember(place, namespace, key0, tag);
+            return Publication.PUBLISHED;
+        }
+        place = add(namespace, parent, parentOffset, key0, tag, tier, extent, Runs.size(bytes, checksum));
+        return place == Place.NONE ? Publication.FULL : Publication.PUBLISHED;
+    }
+
+    /**
+     * As {@link #publish}, for recovery only: takes the place even of a block that is live.
+     *
+     * @return bytes of the live block replaced; {@link #REPLACED_NONE} when there was none; {@link #REPLACE_FULL} when
+     *     there is no room
+     */
+    public int replace(
+            int namespace,
+            DirectBuffer parent,
+            int parentOffset,
+            DirectBuffer key,
+            int keyOffset,
+            int bytes,
+            int checksum,
+            Tier tier,
+            long extent) {
+        numbers.requireOpen(namespace);
+        requireExtent(extent);
+        long key0 = key.getLong(keyOffset);
+        long tag = key.getLong(keyOffset + TAG_IN_KEY);
+        long place = directory.get(hash(key0, salt(namespace)));
+        if (place == Place.NONE) {
+            place = add(namespace, parent, parentOffset, key0, tag, tier, extent, Runs.size(bytes, checksum));
+            return place == Place.NONE ? REPLACE_FULL : REPLACED_NONE;
+        }
+        if (runs.tag(place) != tag) {
+            return REPLACE_FULL;
+        }
+        int replaced = runs.isLive(place) ? runs.bytes(place) : REPLACED_NONE;
+        runs.overwrite(place, tier, extent, Runs.size(bytes, checksum));
+        remember(place, namespace, key0, tag);
+        return replaced;
+    }
+
+    private long add(
+            int namespace,
+            DirectBuffer parent,
+            int parentOffset,
+            long key0,
+            long tag,
+            Tier tier,
+            long extent,
+            long size) {
+        if (blocks.get() >= blocksMax) {
+            return Place.NONE;
+        }
+        long parentTag = 0;
+        long parentPlace = Place.NONE;
+        if (parent != null) {
+            parentTag = parent.getLong(parentOffset + TAG_IN_KEY);
+            parentPlace = placeOf(namespace, parent.getLong(parentOffset), parentTag);
+        }
+        long run = parentPlace == Place.NONE ? Place.NONE : extendable(parentPlace);
+        if (run == Place.NONE) {
+            int depth = parentPlace == Place.NONE ? 0 : runs.depth(parentPlace) + 1;
+            run = runs.start(classFor(expected), namespace, depth, parentTag);
+            if (run == Place.NONE) {
+                return Place.NONE;
+            }
+        }
+        return append(run, namespace, key0, tag, tier, extent, size);
+    }
+
+    private long append(long run, int namespace, long key0, long tag, Tier tier, long extent, long size) {
+        long place = runs.append(run, key0, tag, tier, extent, size);
+        directory.put(hash(key0, salt(namespace)), place);
+        blocks.lazySet(blocks.get() + 1);
+        expected = Math.max(1, expected - 1);
+        remember(place, namespace, key0, tag);
+        return place;
+    }
+
+    private long placeOf(int namespace, long key0, long tag) {
+        if (lastPlace != Place.NONE && lastKey0 == key0 && lastTag == tag && lastNamespace == namespace) {
+            return lastPlace;
+        }
+        long place = directory.get(hash(key0, salt(namespace)));
+        return place != Place.NONE && runs.tag(place) == tag ? place : Place.NONE;
+    }
+
+    /** The run that a block after the given one can be appended to; NONE when it has to start its own. */
+    private long extendable(long parentPlace) {
+        if (Place.offset(parentPlace) != runs.count(parentPlace) - 1) {
+            return Place.NONE;
+        }
+        long run = Place.runOf(parentPlace);
+        int sizeClass = Place.sizeClass(run);
+        if (runs.hasRoom(run)) {
+            return run;
+        }
+        return sizeClass == Runs.CLASS_MAX
+                ? Place.NONE
+                : move(run, Math.max(sizeClass + 1, classFor(runs.count(run) + expected)));
+    }
+
+    /** Moves a run into memory of another class; NONE, and nothing changed, when there is none. */
+    long move(long run, int sizeClass) {
+        long copy = runs.copy(run, sizeClass);
+        if (copy == Place.NONE) {
+            return Place.NONE;
+        }
+        long salt = salt(runs.namespace(run));
+        int count = runs.count(run);
+        for (int i = 0; i < count; i++) {
+            directory.repoint(hash(runs.key0(run | i), salt), copy | i);
+        }
+        runs.free(run);
+        lastPlace = Place.NONE;
+        return copy;
+    }
+
+    /** The class for so many blocks. */
+    private static int classFor(int blocks) {
+        int sizeClass = 0;
+        while (sizeClass < Runs.CLASS_MAX && RunMemory.capacity(sizeClass) < blocks) {
+            sizeClass++;
+        }
+        // A class that the blocks would leave mostly empty wastes more than growing into it costs.
+        return sizeClass > 0 && blocks * 2 < RunMemory.capacity(sizeClass) ? sizeClass - 1 : sizeClass;
+    }
+
+    private void remember(long place, int namespace, long key0, long tag) {
+        lastPlace = place;
+        lastNamespace = namespace;
+        lastKey0 = key0;
+        lastTag = tag;
+    }
+
+    /**
+     * Notes where else a block lies now.
+     *
+     * @param heldTier the tier that it was copied from
+     * @param heldExtent its extent there: nothing happens unless it still has it
+     * @param tier the tier that it was copied to
+     * @param extent its extent there
+     * @return whether it was noted
+     */
+    public boolean place(
+            int namespace, DirectBuffer key, int keyOffset, Tier heldTier, long heldExtent, Tier tier, long extent) {
+        requireExtent(heldExtent);
+        long place = find(namespace, key, keyOffset);
+        if (place == Place.NONE || runs.extent(place, heldTier) != heldExtent) {
+            return false;
+        }
+        runs.setExtent(place, tier, extent);
+        return true;
+    }
+
+    /**
+     * Drops one extent of a block (quarantine), if it still has it.
+     *
+     * @return whether it was dropped
+     */
+    public boolean forget(int namespace, DirectBuffer key, int keyOffset, Tier tier, long extent) {
+        requireExtent(extent);
+        long place = find(namespace, key, keyOffset);
+        if (place == Place.NONE || runs.extent(place, tier) != extent) {
+            return false;
+        }
+        runs.setExtent(place, tier, Extent.NONE);
+        return true;
+    }
+
+    private long find(int namespace, DirectBuffer key, int keyOffset) {
+        if (!numbers.isOpen(namespace)) {
+            return Place.NONE;
+        }
+        return placeOf(namespace, key.getLong(keyOffset), key.getLong(keyOffset + TAG_IN_KEY));
+    }
+
+    private static void requireExtent(long extent) {
+        if (extent == Extent.NONE) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "a block is published, held or dropped at an extent, got none");
+        }
+    }
+
+    /**
+     * Looks at some runs, going round: frees those whose blocks are all dead or whose namespace is retired, cuts dead
+     * blocks off the ends of others, and zeroes stale extents, so that no wrapped generation can revive them.
+     *
+     * @param runsMax most runs to look at, free ones included; bounds the time, about 0.1 to 3 µs each
+     * @return blocks whose places were freed
+     */
+    public int sweep(int runsMax) {
+        int freed = sweeper.sweep(runsMax);
+        if (freed > 0) {
+            lastPlace = Place.NONE;
+            blocks.lazySet(blocks.get() - freed);
+        }
+        return freed;
+    }
+
+    // ---- snapshot: no writer at the same time ----
+
+    /** Visits every block that has a live extent on NVMe, run by run, in the order of their prefixes. */
+    public void visit(BlockVisitor visitor) {
+        RunMemory chunks = runs.chunks();
+        for (int chunk = 0; chunk < chunks.chunksTouched(); chunk++) {
+            for (int position = 0; position < chunks.runsIn(chunk); position++) {
+                long run = chunks.runAt(chunk, position);
+                if (!runs.isFree(run) && numbers.isOpen(runs.namespace(run))) {
+                    visitRun(run, visitor);
+                }
+            }
+        }
+    }
+
+    private void visitRun(long run, BlockVisitor visitor) {
+        int namespace = runs.namespace(run);
+        int count = runs.count(run);
+        boolean continues = false;
+        for (int i = 0; i < count; i++) {
+            long place = run | i;
+            if (runs.isLive(place, Tier.NVME)) {
+                visitor.block(
+                        namespace,
+                        continues,
+                        runs.key0(place),
+                        runs.tag(place),
+                        runs.extent(place, Tier.NVME),
+                        runs.bytes(place),
+                        runs.checksum(place),
+                        runs.depth(place));
+                continues = true;
+            } else {
+                continues = false;
+            }
+        }
+    }
+
+    /**
+     * Takes a block back in that {@link #visit} gave, in the same order.
+     *
+     * @param namespace the number that its namespace has in this index
+     * @return false when there is no room for it, or its key is there already
+     */
+    public boolean load(
+            int namespace, boolean continuesRun, long key0, long tag, long extent, int bytes, int checksum, int depth) {
+        numbers.requireOpen(namespace);
+        requireExtent(extent);
+        if (blocks.get() >= blocksMax || directory.get(hash(key0, salt(namespace))) != Place.NONE) {
+            return false;
+        }
+        long run = Place.NONE;
+        if (continuesRun && lastPlace != Place.NONE && lastNamespace == namespace) {
+            run = extendable(lastPlace);
+        }
+        if (run == Place.NONE) {
+            run = runs.start(0, namespace, depth, 0);
+        }
+        return run != Place.NONE
+                && append(run, namespace, key0, tag, Tier.NVME, extent, Runs.size(bytes, checksum)) != Place.NONE;
+    }
+
+    private static void close(AutoCloseable part) {
+        if (part instanceof Directory opened) {
+            opened.close();
+        } else if (part instanceof NamespaceNumbers opened) {
+            opened.close();
+        }
+    }
+
+    /** Frees the memory. Safe to call twice. */
+    @Override
+    public void close() {
+        runs.close();
+        directory.close();
+        numbers.close();
+    }
+}

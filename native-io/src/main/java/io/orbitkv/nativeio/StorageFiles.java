@@ -1,0 +1,141 @@
+package io.orbitkv.nativeio;
+
+import com.sun.jna.Native;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/**
+ * Plain files, named by path and read through the page cache: what the catalog needs around LMDB, which does its own
+ * file access. All else goes through {@link DataFolder}.
+ */
+public final class StorageFiles {
+    private StorageFiles() {}
+
+    /** Whether a regular file is there. */
+    public static boolean exists(String path) {
+        return Files.isRegularFile(Path.of(path));
+    }
+
+    /** A file's length in bytes. */
+    public static long bytes(String path) {
+        try {
+            return Files.size(Path.of(path));
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE, "cannot look at " + path + ": " + e + "; check its permissions", e);
+        }
+    }
+
+    /** Makes a folder of mode 0700 unless it exists. */
+    public static void makeFolder(String path) {
+        try {
+            Path folder = Path.of(path);
+            if (!Files.isDirectory(folder)) {
+                Files.createDirectory(
+                        folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            }
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "cannot create the folder " + path + ": " + e + "; check permissions",
+                    e);
+        }
+    }
+
+    /** Removes a file; one that isn't there is fine. */
+    public static void unlink(String path) {
+        try {
+            Files.deleteIfExists(Path.of(path));
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE, "cannot remove " + path + ": " + e + "; check its permissions", e);
+        }
+    }
+
+    /**
+     * Gives a file real blocks up to a length, keeps what it holds, and flushes it.
+     *
+     * @param path an existing file
+     * @param bytes its length afterwards, at least
+     * @throws OrbitKvException {@link ErrorCode#NO_SPACE} when the file system is full
+     */
+    public static void allocate(String path, long bytes) {
+        int fd = open(path, LibC.O_RDWR);
+        try {
+            if (LibC.fallocate(fd, 0, 0, bytes) < 0) {
+                int errno = Native.getLastError();
+                if (errno == LibC.ENOSPC) {
+                    throw new OrbitKvException(
+                            ErrorCode.NO_SPACE,
+                            "no room for " + bytes + " bytes of " + path + "; free space or give a smaller cap");
+                }
+                throw failed("allocate " + bytes + " bytes of", path, errno);
+            }
+            if (LibC.fsync(fd) < 0) {
+                throw failed("flush", path, Native.getLastError());
+            }
+        } finally {
+            LibC.close(fd);
+        }
+    }
+
+    /** fsync of a folder: creations and removals in it are durable. */
+    public static void syncFolder(String path) {
+        int fd = open(path, LibC.O_RDONLY | LibC.O_DIRECTORY);
+        try {
+            if (LibC.fsync(fd) < 0) {
+                throw failed("flush the folder", path, Native.getLastError());
+            }
+        } finally {
+            LibC.close(fd);
+        }
+    }
+
+    /**
+     * Reads from a file's start through the page cache.
+     *
+     * @param path an existing file
+     * @param region where the bytes land, from its offset 0
+     * @param bytes how many
+     * @return how many there were: fewer at the end of the file
+     */
+    public static long read(String path, MemoryRegion region, long bytes) {
+        int fd = open(path, LibC.O_RDONLY);
+        try {
+            long done = 0;
+            while (done < bytes) {
+                long got = LibC.pread(fd, region.address(done, bytes - done), bytes - done, done);
+                if (got < 0) {
+                    int errno = Native.getLastError();
+                    if (errno == LibC.EINTR) {
+                        continue;
+                    }
+                    throw failed("read", path, errno);
+                }
+                if (got == 0) {
+                    break;
+                }
+                done += got;
+            }
+            return done;
+        } finally {
+            LibC.close(fd);
+        }
+    }
+
+    private static int open(String path, int flags) {
+        int fd = LibC.open(path, flags | LibC.O_CLOEXEC, 0);
+        if (fd < 0) {
+            throw failed("open", path, Native.getLastError());
+        }
+        return fd;
+    }
+
+    private static OrbitKvException failed(String verb, String path, int errno) {
+        return new OrbitKvException(
+                errno == LibC.EIO ? ErrorCode.DRIVE : ErrorCode.FOLDER_UNUSABLE,
+                "cannot " + verb + " " + path + ": " + Errno.text(errno) + "; check its permissions and its drive");
+    }
+}

@@ -1,0 +1,89 @@
+package io.orbitkv.recovery;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.tiers.LogGeometry;
+
+/**
+ * How a cap is shared out: catalog, room for a snapshot, the file system's own blocks for our files and folders, and
+ * all the rest in whole segments.
+ *
+ * @param capBytes most bytes that the folder may take on the drive
+ * @param segmentBytes bytes of a segment
+ * @param segments how many there are
+ * @param catalogBytes what the catalog takes
+ * @param snapshotBytes what a snapshot may take: index and marker together
+ */
+public record Budget(long capBytes, int segmentBytes, int segments, long catalogBytes, long snapshotBytes) {
+    /** A 64th: a row of 40 bytes a block, and so blocks down to 2.5 KiB on average. */
+    private static final int SNAPSHOT_SHARE = 64;
+
+    private static final int SEGMENT_SHARE = 1024;
+    private static final int SEGMENT_BYTES_MIN = 1 << 20;
+    private static final int SEGMENT_BYTES_MAX = 64 << 20;
+
+    /** Lock page, four folders of one block each, and one block to be safe. */
+    private static final long FIXED_BYTES = 6L * MemoryRegion.PAGE_BYTES;
+
+    /** A file's extent tree, where its blocks are scattered, and its share of the folder. */
+    private static final long FILE_BYTES = MemoryRegion.PAGE_BYTES;
+
+    /** The largest power of two of at most cap/1024, between 1 and 64 MiB. */
+    public static int defaultSegmentBytes(long capBytes) {
+        long share = Long.highestOneBit(Math.max(1, capBytes / SEGMENT_SHARE));
+        return (int) Math.max(SEGMENT_BYTES_MIN, Math.min(SEGMENT_BYTES_MAX, share));
+    }
+
+    /**
+     * Shares out a cap.
+     *
+     * @param capBytes most bytes that the folder may take
+     * @param segmentBytes bytes of a segment; 0: by the cap
+     * @param segmentsMin fewest segments that will do
+     * @return how it is shared out
+     * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}, naming the smallest cap that works
+     */
+    public static Budget of(long capBytes, int segmentBytes, int segmentsMin) {
+        int bytes = segmentBytes == 0 ? defaultSegmentBytes(capBytes) : segmentBytes;
+        Budget budget = share(capBytes, bytes);
+        if (budget.segments < segmentsMin) {
+            long smallest = smallestCap(bytes, segmentsMin);
+            throw new OrbitKvException(
+                    ErrorCode.CAP_TOO_SMALL,
+                    "a cap of " + capBytes + " bytes holds " + budget.segments + " segments of " + bytes
+                            + " bytes, and at least " + segmentsMin + " are needed; give a cap of at least " + smallest
+                            + " bytes" + (bytes > SEGMENT_BYTES_MIN ? " or smaller segments" : ""));
+        }
+        return budget;
+    }
+
+    private static Budget share(long capBytes, int segmentBytes) {
+        long catalogBytes = Catalog.mapBytes(capBytes);
+        long snapshotBytes =
+                Math.max(4L, capBytes / SNAPSHOT_SHARE / MemoryRegion.PAGE_BYTES) * MemoryRegion.PAGE_BYTES;
+        long rest = capBytes - catalogBytes - snapshotBytes - FIXED_BYTES;
+        long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
+        long fileBytes = perFile * segmentBytes + FILE_BYTES;
+        long whole = Math.max(0, rest / fileBytes);
+        long last = Math.max(0, (rest - whole * fileBytes - FILE_BYTES) / segmentBytes);
+        long segments = Math.min(io.orbitkv.nativeio.Extent.SEGMENTS_MAX, whole * perFile + last);
+        return new Budget(capBytes, segmentBytes, (int) segments, catalogBytes, snapshotBytes);
+    }
+
+    private static long smallestCap(int segmentBytes, int segmentsMin) {
+        long cap = (long) segmentBytes * segmentsMin;
+        while (share(cap, segmentBytes).segments < segmentsMin) {
+            cap += MemoryRegion.PAGE_BYTES * 16L;
+        }
+        return cap;
+    }
+
+    /** What the folder takes once it is made, without a snapshot: the file system must have this much free. */
+    public long creationBytes() {
+        long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
+        long files = (segments + perFile - 1) / perFile;
+        return FIXED_BYTES + files * FILE_BYTES + catalogBytes + (long) segments * segmentBytes;
+    }
+}

@@ -1,0 +1,35 @@
+package io.orbitkv.recovery;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.tiers.LogGeometry;
+import io.orbitkv.tiers.LogState;
+import java.util.List;
+
+/**
+ * A data folder that is open: what the store is built from. Catalog and index are the receiver's to close.
+ *
+ * @param kind how the life before ended
+ * @param epoch of this life
+ * @param catalog open for writing
+ * @param geometry the sizes of the log
+ * @param logState what the log holds
+ * @param index filled
+ * @param namespaces those that the catalog knows, each with its number in the index
+ * @param nextPosition the position that the next accepted block gets
+ * @param snapshotBytesMax most bytes that a snapshot may take
+ * @param accounting where every page of the log went; whole
+ * @param report what the opening met
+ */
+public record OpenedFolder(
+        OpeningKind kind,
+        long epoch,
+        Catalog catalog,
+        LogGeometry geometry,
+        LogState logState,
+        PrefixIndex index,
+        List<OpenedNamespace> namespaces,
+        long nextPosition,
+        long snapshotBytesMax,
+        Accounting accounting,
+        OpeningReport report) {}

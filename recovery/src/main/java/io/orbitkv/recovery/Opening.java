@@ -1,0 +1,348 @@
+package io.orbitkv.recovery;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.CatalogContents;
+import io.orbitkv.index.CatalogCounter;
+import io.orbitkv.index.CatalogIdentity;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.index.QuarantineRow;
+import io.orbitkv.index.SegmentRow;
+import io.orbitkv.nativeio.CrashWindow;
+import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.tiers.LogGeometry;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import org.agrona.concurrent.NanoClock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Opens a data folder, whatever state the last life of the store left it in, or makes a new store in an empty one.
+ *
+ * <p>Steps: lock; read catalog and lock page; look at every segment's header; take the snapshot if a clean stop left one
+ * that counts, otherwise scan the log; check that every page is accounted for. Up to here nothing was changed but the
+ * pid in the lock page, so that an opening that refuses harms nothing. Then: remove the snapshot, seal what was left
+ * open, begin the new epoch in the catalog, and say in the lock page that this boot of the machine has it.
+ *
+ * <p>Positions and use-sequences never repeat: the catalog holds an upper bound for each. A clean stop sets the exact
+ * numbers, any other opening goes on behind the bound, and every opening raises the bounds by so much that no life can
+ * reach them; so nothing has to be written while the store runs.
+ */
+public final class Opening {
+    /** More positions than one life can give out (35 years of a million a second); 2^23 lives fit. */
+    static final long POSITION_STRIDE = 1L << 40;
+
+    /** More segments than one life can put to use; 2^31 lives fit. */
+    static final long USE_SEQUENCE_STRIDE = 1L << 32;
+
+    private static final Logger LOG = LoggerFactory.getLogger(Opening.class);
+
+    private final DataFolder folder;
+    private final OpeningOptions options;
+    private final IndexFactory factory;
+    private final NanoClock clock;
+    private final WindowProbe probe;
+    private final Notes notes;
+    private final long startNanos;
+
+    private Catalog catalog;
+    private PrefixIndex index;
+
+    private Opening(
+            DataFolder folder, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
+        this.folder = folder;
+        this.options = options;
+        this.factory = factory;
+        this.clock = clock;
+        this.probe = probe;
+        this.notes = new Notes(folder.path());
+        this.startNanos = clock.nanoTime();
+    }
+
+    /**
+     * Opens a folder.
+     *
+     * @param folder not locked yet; stays the caller's, to close it in any case
+     * @param options how
+     * @param factory makes the index
+     * @param clock for the time it took
+     * @param probe is told of crash windows
+     * @return the open folder; its catalog and index are the caller's
+     * @throws OrbitKvException {@link ErrorCode#FOLDER_IN_USE}, {@link ErrorCode#FOREIGN_FILE},
+     *     {@link ErrorCode#CAP_TOO_SMALL}, {@link ErrorCode#NO_SPACE}, {@link ErrorCode#CATALOG},
+     *     {@link ErrorCode#OTHER_VERSION}, {@link ErrorCode#OTHER_STORE}, {@link ErrorCode#OTHER_GEOMETRY},
+     *     {@link ErrorCode#SEGMENT_FILE}, {@link ErrorCode#SEGMENT_HEADER}, {@link ErrorCode#DRIVE},
+     *     {@link ErrorCode#ACCOUNTING}: the folder was left as it was, and what was opened is closed
+     */
+    public static OpenedFolder open(
+            DataFolder folder, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
+        Opening opening = new Opening(folder, options, factory, clock, probe);
+        boolean good = false;
+        try {
+            OpenedFolder opened = opening.run();
+            good = true;
+            return opened;
+        } finally {
+            if (!good) {
+                opening.closeAll();
+            }
+        }
+    }
+
+    private void closeAll() {
+        if (index != null) {
+            index.close();
+        }
+        if (catalog != null) {
+            catalog.close();
+        }
+    }
+
+    private OpenedFolder run() {
+        folder.lock(FolderNames.LOCK, options.lockWaitNanos());
+        LockPage lockPage = LockPage.read(folder);
+        List<String> foreign = FolderNames.foreign(folder);
+        boolean unfinished = Creation.isUnfinished(folder, lockPage);
+        boolean fresh = unfinished || isEmpty();
+        if (fresh) {
+            refuseForeign(foreign);
+            catalog = new Creation(folder, options, probe).create(nowMillis());
+        } else {
+            catalog = Catalog.open(FolderNames.catalogPath(folder), probe);
+        }
+        CatalogContents contents = catalog.atOpening();
+        LogGeometry geometry = geometry(contents.identity());
+        if (!fresh) {
+            requireSameGeometry(contents.identity());
+        }
+        long foreignBytes = 0;
+        for (String name : foreign) {
+            long bytes = folder.allocatedBytes(name);
+            foreignBytes += bytes;
+            notes.add("ignored: " + name + " (" + bytes + " bytes), which OrbitKV did not put there");
+        }
+        announce(lockPage, geometry);
+        try (LogScan scan = new LogScan(folder, geometry, contents, notes, options.readThreads(), options.progress())) {
+            scan.readHeaders();
+            return finish(scan, contents, geometry, lockPage, foreign, foreignBytes);
+        }
+    }
+
+    /** Whether there is nothing of a store: no catalog, and no segment file. */
+    private boolean isEmpty() {
+        return !Catalog.exists(FolderNames.catalogPath(folder))
+                && folder.list(LogGeometry.FOLDER).isEmpty()
+                && folder.list(FolderNames.SNAPSHOT).isEmpty();
+    }
+
+    private void refuseForeign(List<String> foreign) {
+        if (!foreign.isEmpty()) {
+            throw new OrbitKvException(
+                    ErrorCode.FOREIGN_FILE,
+                    "the folder " + folder.path() + " holds no store, but other things: "
+                            + foreign.subList(0, Math.min(5, foreign.size())) + (foreign.size() > 5 ? " ..." : "")
+                            + "; choose an empty folder");
+        }
+    }
+
+    static LogGeometry geometry(CatalogIdentity identity) {
+        byte[] id = ByteBuffer.allocate(LogGeometry.STORE_ID_BYTES)
+                .putLong(identity.storeIdHigh())
+                .putLong(identity.storeIdLow())
+                .array();
+        return new LogGeometry((int) identity.segmentBytes(), identity.segments(), id);
+    }
+
+    private void requireSameGeometry(CatalogIdentity identity) {
+        if (options.segmentBytes() != 0 && options.segmentBytes() != identity.segmentBytes()) {
+            throw otherGeometry("segments of " + identity.segmentBytes() + " bytes", options.segmentBytes());
+        }
+        if (options.capBytes() != 0 && options.capBytes() != identity.capBytes()) {
+            throw otherGeometry("a cap of " + identity.capBytes() + " bytes", options.capBytes());
+        }
+    }
+
+    private OrbitKvException otherGeometry(String made, long asked) {
+        return new OrbitKvException(
+                ErrorCode.OTHER_GEOMETRY,
+                "the store in " + folder.path() + " was made with " + made + ", and " + asked
+                        + " are asked for; give the old number, or use another folder");
+    }
+
+    /** Says in the lock page who holds the folder; epoch and boot id stay until the opening is done. */
+    private void announce(LockPage before, LogGeometry geometry) {
+        long epoch = before == null ? 0 : before.epoch();
+        String boot = before == null ? "" : before.bootId();
+        new LockPage(options.pid(), epoch, boot, geometry.storeId()).write(folder);
+    }
+
+    private OpenedFolder finish(
+            LogScan scan,
+            CatalogContents contents,
+            LogGeometry geometry,
+            LockPage lockPage,
+            List<String> foreign,
+            long foreignBytes) {
+        long epoch = contents.counter(CatalogCounter.EPOCH) + 1;
+        OpeningKind kind = kind(contents, lockPage);
+        Loaded loaded = null;
+        if (kind != OpeningKind.FRESH) {
+            loaded = loadSnapshot(scan, contents, geometry);
+        }
+        if (loaded != null) {
+            kind = OpeningKind.CLEAN;
+        } else {
+            loaded = scanLog(scan, contents, geometry, kind == OpeningKind.POWER_LOSS);
+        }
+        Accounting accounting = loaded.accounting.requireWhole(folder.path());
+        if (loaded.indexedBlocks != index.blocks()) {
+            throw new OrbitKvException(
+                    ErrorCode.ACCOUNTING,
+                    "the index of " + folder.path() + " has " + index.blocks()
+                            + " blocks after an opening that counted " + loaded.indexedBlocks + "; please report this");
+        }
+        removeSnapshot();
+        scan.repair();
+        long nextPosition = Math.max(Math.max(1, loaded.nextPosition), contents.counter(CatalogCounter.NEXT_POSITION));
+        long nextUse = Math.max(scan.lastUse() + 1, contents.counter(CatalogCounter.NEXT_USE_SEQUENCE));
+        nextUse = Math.max(1, nextUse);
+        begin(scan, contents, kind, epoch, nextPosition, nextUse, loaded.foundWrong);
+        new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
+        OpeningReport report = scan.report(clock.nanoTime() - startNanos, foreign, foreignBytes);
+        LOG.info("{}: opened after {} in {} ms: {}", folder.path(), kind, report.nanos() / 1_000_000, accounting);
+        return new OpenedFolder(
+                kind,
+                epoch,
+                catalog,
+                geometry,
+                scan.state(nextUse, nextPosition - 1),
+                index,
+                loaded.namespaces,
+                nextPosition,
+                Budget.of(contents.identity().capBytes(), geometry.segmentBytes(), 1)
+                        .snapshotBytes(),
+                accounting,
+                report);
+    }
+
+    private OpeningKind kind(CatalogContents contents, LockPage lockPage) {
+        if (contents.counter(CatalogCounter.EPOCH) == 0) {
+            return OpeningKind.FRESH;
+        }
+        if (lockPage == null) {
+            notes.add("the lock page is damaged: the last end is taken for a power loss");
+            return OpeningKind.POWER_LOSS;
+        }
+        return lockPage.isOfBoot(folder.bootId()) ? OpeningKind.KILL : OpeningKind.POWER_LOSS;
+    }
+
+    /** What index and counts came from. */
+    private record Loaded(
+            List<OpenedNamespace> namespaces,
+            Accounting accounting,
+            long indexedBlocks,
+            long nextPosition,
+            List<QuarantineRow> foundWrong) {}
+
+    private Loaded scanLog(LogScan scan, CatalogContents contents, LogGeometry geometry, boolean checkUnsure) {
+        index = factory.create(geometry);
+        Indexing indexing = new Indexing(index, contents, notes, nowMillis());
+        scan.readBlocks(indexing, checkUnsure);
+        Accounting accounting = scan.accounting(
+                indexing.indexedPages(), indexing.indexedBlocks(), indexing.deadBlocks(), indexing.deadPages());
+        return new Loaded(
+                indexing.namespaces(),
+                accounting,
+                indexing.indexedBlocks(),
+                indexing.lastBirth() + 1,
+                indexing.found());
+    }
+
+    /** Loads the snapshot, or answers null and leaves no index where it does not count after all. */
+    private Loaded loadSnapshot(LogScan scan, CatalogContents contents, LogGeometry geometry) {
+        Snapshot.Marker marker = Snapshot.readMarker(folder, geometry, contents, notes);
+        if (marker == null || !scan.agreesWithCatalog()) {
+            return null;
+        }
+        index = factory.create(geometry);
+        SnapshotLoad load = new SnapshotLoad(index, contents, scan);
+        String odd = Snapshot.readIndex(folder, geometry, marker, load::rowsOf);
+        if (odd == null) {
+            odd = load.odd();
+        }
+        if (odd != null) {
+            notes.add("the snapshot does not count: " + odd + "; the log is scanned");
+            index.close();
+            index = null;
+            return null;
+        }
+        scan.takeFromCatalog();
+        long listed = 0;
+        long payloadPages = 0;
+        for (int segment = 0; segment < geometry.segments(); segment++) {
+            listed += scan.blocks(segment);
+            payloadPages += scan.payloadPages(segment);
+        }
+        long evicted = listed - load.blocks();
+        Map<DeadReason, Long> dead = evicted == 0 ? Map.of() : Map.of(DeadReason.EVICTED, evicted);
+        Accounting accounting = scan.accounting(load.pages(), load.blocks(), dead, payloadPages - load.pages());
+        return new Loaded(load.namespaces(), accounting, load.blocks(), marker.nextPosition(), List.of());
+    }
+
+    private void removeSnapshot() {
+        if (!Snapshot.exists(folder)) {
+            return;
+        }
+        probe.enter(CrashWindow.SNAPSHOT);
+        try {
+            Snapshot.remove(folder);
+        } finally {
+            probe.leave(CrashWindow.SNAPSHOT);
+        }
+    }
+
+    private void begin(
+            LogScan scan,
+            CatalogContents contents,
+            OpeningKind kind,
+            long epoch,
+            long nextPosition,
+            long nextUse,
+            List<QuarantineRow> foundWrong) {
+        try (Catalog.Batch batch = catalog.begin()) {
+            for (SegmentRow row : scan.changedRows()) {
+                batch.putSegment(row);
+            }
+            for (QuarantineRow row : contents.quarantine()) {
+                boolean known = row.segment() >= 0
+                        && row.segment() < contents.identity().segments();
+                // The place has another use by now: its old bytes can't come back.
+                if (!known || (scan.useSequence(row.segment()) != row.useSequence() && !scan.isFree(row.segment()))) {
+                    batch.removeQuarantine(row);
+                }
+            }
+            for (QuarantineRow row : foundWrong) {
+                batch.putQuarantine(row);
+            }
+            batch.setCounter(CatalogCounter.EPOCH, epoch);
+            batch.setCounter(CatalogCounter.NEXT_POSITION, nextPosition + POSITION_STRIDE);
+            batch.setCounter(CatalogCounter.NEXT_USE_SEQUENCE, nextUse + USE_SEQUENCE_STRIDE);
+            batch.addCounter(CatalogCounter.WRONG_BLOCKS, foundWrong.size());
+            if (kind == OpeningKind.KILL) {
+                batch.addCounter(CatalogCounter.KILLS, 1);
+            } else if (kind == OpeningKind.POWER_LOSS) {
+                batch.addCounter(CatalogCounter.POWER_LOSSES, 1);
+            }
+            batch.commit();
+        }
+    }
+
+    /** Wall-clock time, for people only; a simulation has its own clock and no date. */
+    private long nowMillis() {
+        return options.storeIdSeed() == 0 ? System.currentTimeMillis() : 0;
+    }
+}

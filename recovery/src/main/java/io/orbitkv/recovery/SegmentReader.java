@@ -1,0 +1,299 @@
+package io.orbitkv.recovery;
+
+import io.orbitkv.nativeio.BlockChecksum;
+import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.tiers.BatchHeader;
+import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.Footer;
+import io.orbitkv.tiers.LogGeometry;
+import io.orbitkv.tiers.SegmentHeader;
+import io.orbitkv.tiers.Verdict;
+import java.util.BitSet;
+
+/**
+ * Reads one segment at a time: header, then the listings of its footer or else of its batches, and payloads where they
+ * are to be checked. What was read stays until the next call. Not thread-safe: each thread has its own.
+ */
+final class SegmentReader implements AutoCloseable {
+    /** Footers of up to some 1,200 blocks come with one read. */
+    private static final int TAIL_PAGES = 32;
+
+    private static final int PIECE_BYTES = 1 << 20;
+    private static final int PAGE_BYTES = MemoryRegion.PAGE_BYTES;
+
+    /** Where header pages and trailers keep their use-sequence, whatever else is wrong with them. */
+    private static final int BATCH_USE_SEQUENCE = 16;
+
+    private static final int TRAILER_USE_SEQUENCE = PAGE_BYTES - 24;
+
+    private final DataFolder folder;
+    private final LogGeometry geometry;
+    private final SegmentHeader header;
+    private final BatchHeader batch;
+    private final Footer footer;
+    private final BlockListing look = new BlockListing();
+    private final BlockChecksum checksum = new BlockChecksum();
+    private final MemoryRegion scratch = MemoryRegion.anonymous(PIECE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
+    private final MemoryRegion listings;
+    private StorageFile file;
+    private int fileNumber = -1;
+
+    private int segment;
+    private long useSequence;
+    private Verdict headerVerdict;
+    private Verdict footerVerdict;
+    private Verdict endVerdict;
+    private boolean fromFooter;
+    private int count;
+    private int batches;
+    private int payloadPages;
+    private int endPage;
+    private final BitSet wrong = new BitSet();
+
+    SegmentReader(DataFolder folder, LogGeometry geometry) {
+        this.folder = folder;
+        this.geometry = geometry;
+        this.header = new SegmentHeader(geometry);
+        this.batch = new BatchHeader(geometry);
+        this.footer = new Footer(geometry);
+        this.listings = MemoryRegion.anonymous(
+                (long) Footer.pagesMax(geometry) * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
+    }
+
+    /** Reads a segment's first page; {@link #useSequence()} is 0 unless it is valid. */
+    Verdict readHeader(int number) {
+        segment = number;
+        read(0, 1, scratch, 0);
+        headerVerdict = header.decode(scratch, 0, number);
+        useSequence = header.useSequence();
+        return headerVerdict;
+    }
+
+    /** Whether the header page that was just read has nothing but zeros. */
+    boolean isZeroHeader() {
+        for (int i = 0; i < PAGE_BYTES; i += Long.BYTES) {
+            if (scratch.getLong(i) != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** What the header that was just read says of itself, for messages. */
+    String headerText() {
+        return "version " + header.version() + ", segment " + header.segment() + " of " + header.segmentBytes()
+                + " bytes";
+    }
+
+    /**
+     * Finds out which use a segment with a damaged header is in: its first batch tells, else its footer.
+     *
+     * @return the use-sequence, or 0 when neither stands
+     */
+    long useBehindHeader(int number) {
+        segment = number;
+        read(1, 1, scratch, 0);
+        long fromBatch = scratch.getLong(BATCH_USE_SEQUENCE);
+        if (fromBatch >= 1 && batch.decode(scratch, 0, number, fromBatch, 0, 1) == Verdict.VALID) {
+            return fromBatch;
+        }
+        read(geometry.segmentPages() - 1, 1, scratch, 0);
+        long fromTrailer = scratch.getLong(TRAILER_USE_SEQUENCE);
+        return fromTrailer >= 1 && readFooter(number, fromTrailer) == Verdict.VALID ? fromTrailer : 0;
+    }
+
+    /** Reads the listings of a segment's use: of its footer, and where that doesn't count, of its batches. */
+    void read(int number, long use) {
+        fromFooter = readFooter(number, use) == Verdict.VALID;
+        if (!fromFooter) {
+            readBatches(number, use);
+        }
+    }
+
+    /** Reads the footer of a segment's use. */
+    Verdict readFooter(int number, long use) {
+        begin(number, use);
+        int tail = Math.min(TAIL_PAGES, geometry.segmentPages() - 1);
+        int tailPage = geometry.segmentPages() - tail;
+        read(tailPage, tail, scratch, 0);
+        footerVerdict = footer.decodeTrailer(scratch, (tail - 1L) * PAGE_BYTES, use);
+        if (footerVerdict != Verdict.VALID) {
+            return footerVerdict;
+        }
+        int pages = footer.pages();
+        int first = footer.firstPage();
+        if (pages <= tail) {
+            listings.copyFrom(0, scratch, (first - tailPage) * (long) PAGE_BYTES, (long) pages * PAGE_BYTES);
+        } else {
+            read(first, pages, listings, 0);
+        }
+        footerVerdict = footer.decode(listings, 0, pages, number, use);
+        if (footerVerdict == Verdict.VALID) {
+            count = footer.count();
+            batches = footer.batches();
+            payloadPages = footer.payloadPages();
+            endPage = count == 0 ? SegmentHeader.PAGES : listing(count - 1).firstPage() + look.pages();
+        }
+        return footerVerdict;
+    }
+
+    /** Walks the batches of a segment's use up to the first that doesn't count; {@link #endVerdict()} tells why. */
+    void readBatches(int number, long use) {
+        begin(number, use);
+        int page = SegmentHeader.PAGES;
+        endVerdict = Verdict.ABSENT;
+        while (page < geometry.segmentPages()) {
+            read(page, 1, scratch, 0);
+            endVerdict = batch.decode(scratch, 0, number, use, batches, page);
+            if (endVerdict != Verdict.VALID) {
+                break;
+            }
+            long bytes = (long) batch.count() * BlockListing.BYTES;
+            listings.copyFrom(Footer.listingOffset(count), scratch, BatchHeader.listingOffset(0), bytes);
+            count += batch.count();
+            batches++;
+            payloadPages += batch.payloadPages();
+            page += BatchHeader.PAGES + batch.payloadPages();
+        }
+        endPage = page;
+    }
+
+    /** Reads every payload and compares it with its checksum; answers how many are {@link #isWrong wrong}. */
+    int checkPayloads() {
+        wrong.clear();
+        for (int i = 0; i < count; i++) {
+            wrong.set(i, !payloadMatches(listing(i)));
+        }
+        return wrong.cardinality();
+    }
+
+    private boolean payloadMatches(BlockListing block) {
+        checksum.reset().update(block.region(), block.offset(), BlockListing.KEY_BYTES);
+        int bytes = block.storedBytes();
+        for (int done = 0; done < bytes; ) {
+            int piece = Math.min(PIECE_BYTES, bytes - done);
+            int pages = io.orbitkv.nativeio.Extent.pages(piece);
+            read(block.firstPage() + done / PAGE_BYTES, pages, scratch, 0);
+            checksum.update(scratch, 0, piece);
+            done += piece;
+        }
+        return checksum.value() == block.checksum();
+    }
+
+    /**
+     * Writes the footer for the listings that were read from batches.
+     *
+     * @return false when the batches leave no room for one: then they are walked each time
+     */
+    boolean writeFooter() {
+        int pages = Footer.pagesFor(count);
+        if (count == 0 || endPage + pages > geometry.segmentPages()) {
+            return false;
+        }
+        footer.encode(listings, 0, segment, useSequence, count, batches, payloadPages);
+        write(geometry.segmentPages() - pages, pages, listings);
+        return true;
+    }
+
+    /** Writes the header page of a segment's use again. */
+    void writeHeader(int number, long use) {
+        segment = number;
+        header.encode(scratch, 0, number, use);
+        write(0, 1, scratch);
+    }
+
+    private void write(int page, int pages, MemoryRegion from) {
+        try (StorageFile target = folder.open(LogGeometry.fileName(geometry.file(segment)), true)) {
+            target.write(geometry.fileOffset(segment, page), from, 0, pages * PAGE_BYTES);
+            target.flush();
+        }
+    }
+
+    private void begin(int number, long use) {
+        segment = number;
+        useSequence = use;
+        fromFooter = false;
+        count = 0;
+        batches = 0;
+        payloadPages = 0;
+        endPage = SegmentHeader.PAGES;
+        wrong.clear();
+    }
+
+    private void read(int page, int pages, MemoryRegion into, long offset) {
+        int number = geometry.file(segment);
+        if (number != fileNumber) {
+            closeFile();
+            file = folder.open(LogGeometry.fileName(number), false);
+            fileNumber = number;
+        }
+        file.read(geometry.fileOffset(segment, page), into, offset, pages * PAGE_BYTES);
+    }
+
+    int segment() {
+        return segment;
+    }
+
+    long useSequence() {
+        return useSequence;
+    }
+
+    Verdict footerVerdict() {
+        return footerVerdict;
+    }
+
+    Verdict endVerdict() {
+        return endVerdict;
+    }
+
+    boolean isFromFooter() {
+        return fromFooter;
+    }
+
+    int count() {
+        return count;
+    }
+
+    int batches() {
+        return batches;
+    }
+
+    int payloadPages() {
+        return payloadPages;
+    }
+
+    boolean isWrong(int i) {
+        return wrong.get(i);
+    }
+
+    /** A view of listing i; the same object each time. */
+    BlockListing listing(int i) {
+        return look.wrap(listings, Footer.listingOffset(i));
+    }
+
+    /** A copy of listing i's bytes. */
+    byte[] listingBytes(int i) {
+        byte[] copy = new byte[BlockListing.BYTES];
+        listings.copyTo(Footer.listingOffset(i), copy, 0, copy.length);
+        return copy;
+    }
+
+    private void closeFile() {
+        if (file != null) {
+            file.close();
+            file = null;
+            fileNumber = -1;
+        }
+    }
+
+    @Override
+    public void close() {
+        closeFile();
+        scratch.close();
+        listings.close();
+    }
+}

@@ -1,0 +1,474 @@
+package io.orbitkv.recovery;
+
+import io.orbitkv.index.CatalogContents;
+import io.orbitkv.index.CatalogCounter;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.BlockChecksum;
+import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.tiers.LogGeometry;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The index as a clean stop leaves it on the drive, and the marker that says that it counts.
+ *
+ * <pre>
+ * INDEX, pages of 4096 bytes: one header, then pages of namespaces, then pages of rows
+ * header:      0 magic "OKVSNAP1" | 8 version u32 | 12 namespaces u32 | 16 rows u64 | 24 epoch u64 | 32 store id 16 | zero
+ * namespaces:  255 of 16 bytes:  id64 u64 | epoch u32 | zero u32
+ * rows:        102 of 40 bytes:  key0 u64 | tag u64 | segment u32 | first page u16 | flags u16 (bit 0: continues a run)
+ *                                | stored bytes u32 | checksum u32 | depth u32 | namespace u32 (its place in the list before)
+ * each page:   4080 page number u32 | 4084 count in this page u32 | 4088 zero u32 | 4092 CRC32C of bytes 0 to 4091
+ *
+ * MARKER, one page: 0 magic "OKVMARK1" | 8 version u32 | 12 zero u32 | 16 epoch u64 | 24 next position u64
+ *                   | 32 next use-sequence u64 | 40 transaction of the catalog u64 | 48 bytes of INDEX u64
+ *                   | 56 CRC32C of all of INDEX u32 | 60 zero u32 | 64 store id 16 | zero | 4092 CRC32C of bytes 0 to 4091
+ * </pre>
+ */
+final class Snapshot {
+    private static final int PAGE_BYTES = MemoryRegion.PAGE_BYTES;
+    private static final int VERSION = 1;
+    private static final long INDEX_MAGIC = magic("OKVSNAP1");
+    private static final long MARKER_MAGIC = magic("OKVMARK1");
+    private static final int NAMESPACE_BYTES = 16;
+    private static final int ROW_BYTES = 40;
+    private static final int TABLE_BYTES = 4080;
+    private static final int NAMESPACES_A_PAGE = TABLE_BYTES / NAMESPACE_BYTES;
+    private static final int ROWS_A_PAGE = TABLE_BYTES / ROW_BYTES;
+    private static final int PAGE_NUMBER = TABLE_BYTES;
+    private static final int PAGE_COUNT = TABLE_BYTES + 4;
+    private static final int PAGE_CRC = PAGE_BYTES - Integer.BYTES;
+    private static final int PIECE_PAGES = 256;
+    private static final int CONTINUES_RUN = 1;
+
+    private Snapshot() {}
+
+    private static long magic(String text) {
+        return java.nio.ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII))
+                .order(java.nio.ByteOrder.LITTLE_ENDIAN)
+                .getLong();
+    }
+
+    /** What a marker says. */
+    record Marker(
+            long epoch,
+            long nextPosition,
+            long nextUseSequence,
+            long transaction,
+            long indexBytes,
+            int indexChecksum,
+            byte[] storeId) {}
+
+    /** Pages that an INDEX takes. */
+    static long pages(int namespaces, long rows) {
+        return 1 + pagesFor(namespaces, NAMESPACES_A_PAGE) + pagesFor(rows, ROWS_A_PAGE);
+    }
+
+    private static long pagesFor(long count, int aPage) {
+        return (count + aPage - 1) / aPage;
+    }
+
+    // ---- writing ----
+
+    /** Writes INDEX, durably; answers what the marker has to say of it. */
+    static int writeIndex(
+            DataFolder folder,
+            LogGeometry geometry,
+            PrefixIndex index,
+            List<OpenedNamespace> namespaces,
+            long epoch,
+            long rows) {
+        long bytes = pages(namespaces.size(), rows) * PAGE_BYTES;
+        Map<Integer, Integer> places = new HashMap<>();
+        for (OpenedNamespace namespace : namespaces) {
+            places.put(namespace.number(), places.size());
+        }
+        try (StorageFile file = folder.create(FolderNames.INDEX, bytes);
+                PageWriter writer = new PageWriter(file)) {
+            writeHeader(writer, geometry, namespaces.size(), rows, epoch);
+            for (OpenedNamespace namespace : namespaces) {
+                long at = writer.place(NAMESPACE_BYTES);
+                writer.piece.putLong(at, namespace.row().id64());
+                writer.piece.putInt(at + 8, namespace.row().epoch());
+                writer.piece.putInt(at + 12, 0);
+            }
+            writer.endPage();
+            index.visit((number, continuesRun, key0, tag, extent, stored, checksum, depth) -> {
+                Integer place = places.get(number);
+                if (place != null) {
+                    writeRow(writer, place, continuesRun, key0, tag, extent, stored, checksum, depth);
+                }
+            });
+            writer.endPage();
+            writer.writePiece();
+            file.flush();
+            return writer.checksum.value();
+        }
+    }
+
+    private static void writeHeader(PageWriter writer, LogGeometry geometry, int namespaces, long rows, long epoch) {
+        long at = writer.place(TABLE_BYTES);
+        writer.piece.putLong(at, INDEX_MAGIC);
+        writer.piece.putInt(at + 8, VERSION);
+        writer.piece.putInt(at + 12, namespaces);
+        writer.piece.putLong(at + 16, rows);
+        writer.piece.putLong(at + 24, epoch);
+        writer.piece.copyFrom(at + 32, geometry.storeId(), 0, LogGeometry.STORE_ID_BYTES);
+        writer.endPage();
+    }
+
+    private static void writeRow(
+            PageWriter writer,
+            int namespace,
+            boolean continuesRun,
+            long key0,
+            long tag,
+            long extent,
+            int stored,
+            int checksum,
+            int depth) {
+        long at = writer.place(ROW_BYTES);
+        writer.piece.putLong(at, key0);
+        writer.piece.putLong(at + 8, tag);
+        writer.piece.putInt(at + 16, Extent.segment(extent));
+        writer.piece.putShort(at + 20, (short) Extent.page(extent));
+        writer.piece.putShort(at + 22, (short) (continuesRun ? CONTINUES_RUN : 0));
+        writer.piece.putInt(at + 24, stored);
+        writer.piece.putInt(at + 28, checksum);
+        writer.piece.putInt(at + 32, depth);
+        writer.piece.putInt(at + 36, namespace);
+    }
+
+    /** Rows that an INDEX of now would have. */
+    static long rows(PrefixIndex index, List<OpenedNamespace> namespaces) {
+        Map<Integer, Integer> known = new HashMap<>();
+        for (OpenedNamespace namespace : namespaces) {
+            known.put(namespace.number(), 0);
+        }
+        long[] rows = new long[1];
+        index.visit((number, continuesRun, key0, tag, extent, stored, checksum, depth) ->
+                rows[0] += known.containsKey(number) ? 1 : 0);
+        return rows[0];
+    }
+
+    /** Writes MARKER, durably: from here on the snapshot counts. */
+    static void writeMarker(DataFolder folder, Marker marker) {
+        try (StorageFile file = folder.create(FolderNames.MARKER, PAGE_BYTES);
+                MemoryRegion page = MemoryRegion.anonymous(PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+            page.putLong(0, MARKER_MAGIC);
+            page.putInt(8, VERSION);
+            page.putLong(16, marker.epoch());
+            page.putLong(24, marker.nextPosition());
+            page.putLong(32, marker.nextUseSequence());
+            page.putLong(40, marker.transaction());
+            page.putLong(48, marker.indexBytes());
+            page.putInt(56, marker.indexChecksum());
+            page.copyFrom(64, marker.storeId(), 0, LogGeometry.STORE_ID_BYTES);
+            page.putInt(PAGE_CRC, new BlockChecksum().update(page, 0, PAGE_CRC).value());
+            file.write(0, page, 0, PAGE_BYTES);
+            file.flush();
+        }
+        folder.syncFolder(FolderNames.SNAPSHOT);
+    }
+
+    /** Fills pages one after the other and writes them in large pieces. */
+    private static final class PageWriter implements AutoCloseable {
+        private final StorageFile file;
+        private final MemoryRegion piece =
+                MemoryRegion.anonymous((long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
+        private final BlockChecksum pageChecksum = new BlockChecksum();
+        private final BlockChecksum checksum = new BlockChecksum();
+        private long written;
+        private int page;
+        private int used;
+        private int count;
+
+        PageWriter(StorageFile file) {
+            this.file = file;
+        }
+
+        long place(int bytes) {
+            if (used + bytes > TABLE_BYTES) {
+                endPage();
+            }
+            long at = (long) page * PAGE_BYTES + used;
+            used += bytes;
+            count++;
+            return at;
+        }
+
+        void endPage() {
+            if (count == 0) {
+                return;
+            }
+            long at = (long) page * PAGE_BYTES;
+            piece.putInt(at + PAGE_NUMBER, (int) (written / PAGE_BYTES) + page);
+            piece.putInt(at + PAGE_COUNT, count);
+            piece.putInt(
+                    at + PAGE_CRC,
+                    pageChecksum.reset().update(piece, at, PAGE_CRC).value());
+            page++;
+            used = 0;
+            count = 0;
+            if (page == PIECE_PAGES) {
+                writePiece();
+            }
+        }
+
+        void writePiece() {
+            if (page > 0) {
+                int bytes = page * PAGE_BYTES;
+                checksum.update(piece, 0, bytes);
+                file.write(written, piece, 0, bytes);
+                written += bytes;
+                page = 0;
+                piece.fill(0, piece.bytes(), (byte) 0);
+            }
+        }
+
+        @Override
+        public void close() {
+            piece.close();
+        }
+    }
+
+    // ---- reading ----
+
+    /** Whether there is anything of a snapshot. */
+    static boolean exists(DataFolder folder) {
+        return folder.exists(FolderNames.MARKER) || folder.exists(FolderNames.INDEX);
+    }
+
+    /** Removes what there is, of a folder that was never used. */
+    static void unlink(DataFolder folder) {
+        folder.unlink(FolderNames.MARKER);
+        folder.unlink(FolderNames.INDEX);
+    }
+
+    /** Removes marker and index, in this order, durably. */
+    static void remove(DataFolder folder) {
+        folder.unlink(FolderNames.MARKER);
+        folder.syncFolder(FolderNames.SNAPSHOT);
+        folder.unlink(FolderNames.INDEX);
+        folder.syncFolder(FolderNames.SNAPSHOT);
+    }
+
+    /** The marker, or null where none counts for this state of the catalog; why not goes to the notes. */
+    static Marker readMarker(DataFolder folder, LogGeometry geometry, CatalogContents catalog, Notes notes) {
+        if (!folder.exists(FolderNames.MARKER)) {
+            return null;
+        }
+        Marker marker = readMarkerPage(folder);
+        if (marker == null) {
+            notes.add("the marker of the snapshot is damaged: the log is scanned");
+            return null;
+        }
+        boolean good = java.util.Arrays.equals(marker.storeId(), geometry.storeId())
+                && marker.epoch() == catalog.counter(CatalogCounter.EPOCH)
+                && marker.transaction() == catalog.transaction();
+        if (!good) {
+            notes.add("the snapshot is of another time (epoch " + marker.epoch() + ", transaction "
+                    + marker.transaction() + ") than the catalog (" + catalog.counter(CatalogCounter.EPOCH) + ", "
+                    + catalog.transaction() + "): the log is scanned");
+            return null;
+        }
+        return marker;
+    }
+
+    /** The marker's page, or null where it does not check out. */
+    static Marker readMarkerPage(DataFolder folder) {
+        try (StorageFile file = folder.open(FolderNames.MARKER, false);
+                MemoryRegion page = MemoryRegion.anonymous(PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+            if (file.bytes() != PAGE_BYTES) {
+                return null;
+            }
+            file.read(0, page, 0, PAGE_BYTES);
+            boolean good = page.getLong(0) == MARKER_MAGIC
+                    && page.getInt(PAGE_CRC)
+                            == new BlockChecksum().update(page, 0, PAGE_CRC).value()
+                    && page.getInt(8) == VERSION;
+            byte[] id = new byte[LogGeometry.STORE_ID_BYTES];
+            page.copyTo(64, id, 0, id.length);
+            return good
+                    ? new Marker(
+                            page.getLong(16),
+                            page.getLong(24),
+                            page.getLong(32),
+                            page.getLong(40),
+                            page.getLong(48),
+                            page.getInt(56),
+                            id)
+                    : null;
+        }
+    }
+
+    /** Takes the rows of an INDEX that is read. */
+    @FunctionalInterface
+    interface RowTaker {
+        /**
+         * Takes one row.
+         *
+         * @param namespace the place of its namespace in the list before
+         * @return false when it can't be: reading ends
+         */
+        boolean take(
+                int namespace,
+                boolean continuesRun,
+                long key0,
+                long tag,
+                int segment,
+                int page,
+                int stored,
+                int checksum,
+                int depth);
+    }
+
+    /** Namespaces of an INDEX: short ids and epochs, in their order. */
+    record NamespaceList(List<Long> id64s, List<Integer> epochs) {}
+
+    /** Is given the list before the first row, and answers who takes the rows. */
+    @FunctionalInterface
+    interface RowTakers {
+        RowTaker after(NamespaceList namespaces);
+    }
+
+    /**
+     * Reads INDEX.
+     *
+     * @return null when all of it was good and taken; otherwise what was not
+     */
+    static String readIndex(DataFolder folder, LogGeometry geometry, Marker marker, RowTakers takers) {
+        if (!folder.exists(FolderNames.INDEX)) {
+            return "it is missing";
+        }
+        try (StorageFile file = folder.open(FolderNames.INDEX, false);
+                MemoryRegion piece = MemoryRegion.anonymous(
+                        (long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+            if (file.bytes() != marker.indexBytes() || file.bytes() < PAGE_BYTES || file.bytes() % PAGE_BYTES != 0) {
+                return "it has " + file.bytes() + " bytes and should have " + marker.indexBytes();
+            }
+            return new IndexReader(geometry, marker, takers).read(file, piece);
+        }
+    }
+
+    private static final class IndexReader {
+        private final LogGeometry geometry;
+        private final Marker marker;
+        private final RowTakers takers;
+        private final BlockChecksum whole = new BlockChecksum();
+        private final BlockChecksum pageChecksum = new BlockChecksum();
+        private final List<Long> id64s = new ArrayList<>();
+        private final List<Integer> epochs = new ArrayList<>();
+        private int namespaces;
+        private long rows;
+        private long rowsTaken;
+        private RowTaker taker;
+
+        IndexReader(LogGeometry geometry, Marker marker, RowTakers takers) {
+            this.geometry = geometry;
+            this.marker = marker;
+            this.takers = takers;
+        }
+
+        String read(StorageFile file, MemoryRegion piece) {
+            long bytes = file.bytes();
+            for (long done = 0; done < bytes; ) {
+                int length = (int) Math.min(piece.bytes(), bytes - done);
+                file.read(done, piece, 0, length);
+                whole.update(piece, 0, length);
+                for (int at = 0; at < length; at += PAGE_BYTES) {
+                    String odd = readPage(piece, at, (int) ((done + at) / PAGE_BYTES));
+                    if (odd != null) {
+                        return odd;
+                    }
+                }
+                done += length;
+            }
+            if (rowsTaken != rows || id64s.size() != namespaces) {
+                return "it has " + rowsTaken + " of " + rows + " rows";
+            }
+            return whole.value() == marker.indexChecksum() ? null : "it does not match the marker's checksum";
+        }
+
+        private String readPage(MemoryRegion piece, int at, int number) {
+            if (piece.getInt((long) at + PAGE_NUMBER) != number
+                    || piece.getInt((long) at + PAGE_CRC)
+                            != pageChecksum.reset().update(piece, at, PAGE_CRC).value()) {
+                return "page " + number + " is damaged";
+            }
+            int count = piece.getInt((long) at + PAGE_COUNT);
+            if (number == 0) {
+                return readHeader(piece, at);
+            }
+            if (id64s.size() < namespaces) {
+                if (count < 1 || count > NAMESPACES_A_PAGE) {
+                    return "page " + number + " counts " + count;
+                }
+                for (int i = 0; i < count; i++) {
+                    id64s.add(piece.getLong(at + (long) i * NAMESPACE_BYTES));
+                    epochs.add(piece.getInt(at + (long) i * NAMESPACE_BYTES + 8));
+                }
+                return null;
+            }
+            if (count < 1 || count > ROWS_A_PAGE) {
+                return "page " + number + " counts " + count;
+            }
+            if (taker == null) {
+                taker = takers.after(new NamespaceList(id64s, epochs));
+            }
+            for (int i = 0; i < count; i++) {
+                if (!readRow(piece, at + (long) i * ROW_BYTES)) {
+                    return "row " + (rowsTaken + i) + " does not fit the log";
+                }
+            }
+            rowsTaken += count;
+            return null;
+        }
+
+        private String readHeader(MemoryRegion piece, int at) {
+            byte[] id = new byte[LogGeometry.STORE_ID_BYTES];
+            piece.copyTo(at + 32L, id, 0, id.length);
+            namespaces = piece.getInt(at + 12L);
+            rows = piece.getLong(at + 16L);
+            boolean good = piece.getLong(at) == INDEX_MAGIC
+                    && piece.getInt(at + 8L) == VERSION
+                    && piece.getLong(at + 24L) == marker.epoch()
+                    && java.util.Arrays.equals(id, geometry.storeId())
+                    && namespaces >= 0
+                    && rows >= 0;
+            return good ? null : "its header does not fit the marker";
+        }
+
+        private boolean readRow(MemoryRegion piece, long at) {
+            int namespace = piece.getInt(at + 36);
+            int segment = piece.getInt(at + 16);
+            int page = piece.getShort(at + 20) & 0xFFFF;
+            int stored = piece.getInt(at + 24);
+            return namespace >= 0
+                    && namespace < namespaces
+                    && segment >= 0
+                    && segment < geometry.segments()
+                    && stored >= 1
+                    && page >= 2
+                    && page + (long) Extent.pages(stored) <= geometry.segmentPages()
+                    && taker.take(
+                            namespace,
+                            (piece.getShort(at + 22) & CONTINUES_RUN) != 0,
+                            piece.getLong(at),
+                            piece.getLong(at + 8),
+                            segment,
+                            page,
+                            stored,
+                            piece.getInt(at + 28),
+                            piece.getInt(at + 32));
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** Opening a data folder: creation, log scan, snapshot, accounting, verification. */
+package io.orbitkv.recovery;
