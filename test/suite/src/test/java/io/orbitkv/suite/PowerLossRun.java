@@ -213,7 +213,7 @@ final class PowerLossRun implements AutoCloseable {
         }
         totals.powerLosses += power ? 1 : 0;
         totals.kills += power ? 0 : 1;
-        powerWasLost |= power;
+        powerWasLost = power;
         stoppedCleanly = false;
         isOpening = false;
         discard();
