@@ -41,7 +41,7 @@ final class KillHarness implements AutoCloseable {
     private static final int PROMPTS_CHECKED = 800;
     private static final int KILLED = 128 + 9;
     private static final long START_NANOS_MAX = 60_000_000_000L;
-    private static final long LIFE_NANOS_MAX = 150_000_000L;
+    private static final long LIFE_NANOS_MAX = 250_000_000L;
     private static final long WINDOW_NANOS_MAX = 1_500_000_000L;
     private static final int LOG_BYTES_SHOWN = 4000;
 
