@@ -142,7 +142,7 @@ final class KillHarness implements AutoCloseable {
                 awaitWindow(wanted);
             }
         } finally {
-            child.destroyForcibly();
+            child.toHandle().destroyForcibly(); // SIGKILL, and unlike the process's own it leaves the pipe readable
             child.waitFor(60, TimeUnit.SECONDS);
             reader.join();
         }
