@@ -4,6 +4,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
 import java.lang.invoke.VarHandle;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Finds the longest prefix of given keys that is present: the readers' side of the index, without lock or allocation.
@@ -16,6 +17,9 @@ import java.lang.invoke.VarHandle;
 final class Matcher {
     private static final int AHEAD_GROWTH = 4;
     private static final int TAG_IN_KEY = 8;
+
+    /** Of an extent, all but the page. */
+    private static final long SEGMENT_AND_GENERATION = ~((long) (Extent.PAGES_MAX - 1) << 24);
 
     /** Looks before a reader that is overtaken again and again gives up with a miss; some 0.1 s. */
     private static final int LOOKS_MAX = 100_000;
@@ -122,32 +126,69 @@ final class Matcher {
         }
         int inRun = memory.getIntAcquire(base + Runs.COUNT) - Place.offset(place);
         int most = memory.getInt(base + Runs.NAMESPACE) == namespace ? Math.min(inRun, count - at) : 0;
-        int matched = 0;
-        boolean hole = false;
-        long block = Runs.block(place);
-        for (; matched < most; matched++, block += Runs.BLOCK_BYTES) {
-            int i = at + matched;
-            if (memory.getLong(block + Runs.TAG) != into.keys.getLong(i * PrefixIndex.KEY_BYTES + TAG_IN_KEY)) {
-                break;
-            }
-            long hostExtent = live(hostGenerations, memory.getLong(block + Runs.HOST));
-            long nvmeExtent = live(nvmeGenerations, memory.getLong(block + Runs.NVME));
-            if ((hostExtent | nvmeExtent) == Extent.NONE) {
-                hole = true;
-                break;
-            }
-            into.host[i] = hostExtent;
-            into.nvme[i] = nvmeExtent;
-            into.sizes[i] = memory.getLong(block + Runs.SIZE);
+        if (most > 0) {
+            memory.copyTo(Runs.block(place), into.rows, at * Match.ROW_LONGS, most * Match.ROW_LONGS);
         }
         VarHandle.acquireFence(); // all of the above was read before this second look
         if (memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
             return UNSTABLE;
         }
-        if (hole) {
-            return matched | ENDS;
+        int same = sameTags(at, most, into);
+        int live = live(at, same, into);
+        if (live < same) {
+            return live | ENDS;
         }
-        return matched == 0 ? OTHER : matched;
+        return same <= 0 ? OTHER : same;
+    }
+
+    /** How many rows from one on have the tag of their key. */
+    private static int sameTags(int at, int most, Match into) {
+        long[] rows = into.rows;
+        UnsafeBuffer keys = into.keys;
+        for (int i = at; i < at + most; i++) {
+            if (rows[i * Match.ROW_LONGS + Match.ROW_TAG] != keys.getLong(i * PrefixIndex.KEY_BYTES + TAG_IN_KEY)) {
+                return i - at;
+            }
+        }
+        return most;
+    }
+
+    /**
+     * How many rows from one on have a live extent; stale ones become {@link Extent#NONE}.
+     *
+     * <p>Neighbours mostly lie in the same segment: its generation is looked at once, not for each of them.
+     */
+    private int live(int at, int most, Match into) {
+        long[] rows = into.rows;
+        long liveHost = into.liveHost;
+        long liveNvme = into.liveNvme;
+        int i = at;
+        for (; i < at + most; i++) {
+            long host = rows[i * Match.ROW_LONGS + Match.ROW_HOST];
+            if (((host ^ liveHost) & SEGMENT_AND_GENERATION) != 0) {
+                if (hostGenerations.isLive(host)) {
+                    liveHost = host;
+                } else {
+                    host = Extent.NONE;
+                    rows[i * Match.ROW_LONGS + Match.ROW_HOST] = Extent.NONE;
+                }
+            }
+            long nvme = rows[i * Match.ROW_LONGS + Match.ROW_NVME];
+            if (((nvme ^ liveNvme) & SEGMENT_AND_GENERATION) != 0) {
+                if (nvmeGenerations.isLive(nvme)) {
+                    liveNvme = nvme;
+                } else {
+                    nvme = Extent.NONE;
+                    rows[i * Match.ROW_LONGS + Match.ROW_NVME] = Extent.NONE;
+                }
+            }
+            if ((host | nvme) == Extent.NONE) {
+                break;
+            }
+        }
+        into.liveHost = liveHost;
+        into.liveNvme = liveNvme;
+        return i - at;
     }
 
     /** Whether a key is present and live. */
@@ -200,10 +241,6 @@ final class Matcher {
         } else {
             Thread.yield();
         }
-    }
-
-    private static long live(Generations generations, long extent) {
-        return extent != Extent.NONE && Runs.isLive(generations, extent) ? extent : Extent.NONE;
     }
 
     /** The careful look-up: as {@link #walk}, but what it does not find is certainly absent. */
