@@ -41,16 +41,14 @@ public final class Match {
     final long[] slots = new long[AHEAD_MAX];
     final long[] places = new long[AHEAD_MAX];
 
+    /** The keys that one run is compared with. */
+    final byte[] window = new byte[Runs.BLOCKS_MAX * PrefixIndex.KEY_BYTES];
+
     /** Only ever added to, so that look-ups whose result nobody needs yet are not optimised away. */
     long touched;
 
     private final int capacity;
     int length;
-
-    /** An extent of each tier whose segment was found in the generation that it names, earlier in this match. */
-    long liveHost;
-
-    long liveNvme;
 
     /**
      * Creates an empty match.
@@ -83,8 +81,6 @@ public final class Match {
         }
         keys.wrap(allKeys, keysOffset, (int) keysBytes);
         length = 0;
-        liveHost = Extent.NONE;
-        liveNvme = Extent.NONE;
     }
 
     /** Most blocks that it can hold. */

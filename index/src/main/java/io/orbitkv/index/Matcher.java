@@ -3,8 +3,9 @@ package io.orbitkv.index;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
+import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import org.agrona.concurrent.UnsafeBuffer;
+import java.nio.ByteOrder;
 
 /**
  * Finds the longest prefix of given keys that is present: the readers' side of the index, without lock or allocation.
@@ -40,6 +41,8 @@ final class Matcher {
 
     /** Set in a walk's result when the match ends behind the blocks walked. */
     private static final int ENDS = 1 << 30;
+
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
     private final Directory directory;
     private final Runs runs;
@@ -101,7 +104,10 @@ final class Matcher {
         for (int k = 1; k < looks; k++) {
             long place = into.places[k];
             if (place != Place.NONE) {
-                into.touched += memory.getLong(Runs.base(place)) + memory.getLong(Runs.block(place));
+                long block = Runs.block(place);
+                into.touched += memory.getLong(Runs.base(place))
+                        + memory.getLong(block)
+                        + memory.getLong(block + RunMemory.UNIT_BYTES);
             }
         }
     }
@@ -133,62 +139,82 @@ final class Matcher {
         if (memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
             return UNSTABLE;
         }
-        int same = sameTags(at, most, into);
-        int live = live(at, same, into);
-        if (live < same) {
-            return live | ENDS;
-        }
-        return same <= 0 ? OTHER : same;
+        return most <= 0 ? OTHER : accept(at, most, into);
     }
 
-    /** How many rows from one on have the tag of their key. */
-    private static int sameTags(int at, int most, Match into) {
+    /**
+     * How many rows from one on have the tag of their key and a live extent; their stale extents become
+     * {@link Extent#NONE}. With {@link #ENDS} set where all extents of the next block are stale, OTHER where the first
+     * row has another tag.
+     *
+     * <p>Neighbours mostly lie in the same segment: its generation is looked at once, not for each of them.
+     */
+    private int accept(int at, int most, Match into) {
         long[] rows = into.rows;
-        UnsafeBuffer keys = into.keys;
-        for (int i = at; i < at + most; i++) {
-            if (rows[i * Match.ROW_LONGS + Match.ROW_TAG] != keys.getLong(i * PrefixIndex.KEY_BYTES + TAG_IN_KEY)) {
-                return i - at;
+        byte[] keys = into.keys.byteArray();
+        int key = TAG_IN_KEY;
+        if (keys == null) {
+            keys = into.window;
+            into.keys.getBytes(at * PrefixIndex.KEY_BYTES, keys, 0, most * PrefixIndex.KEY_BYTES);
+        } else {
+            key += into.keys.wrapAdjustment() + at * PrefixIndex.KEY_BYTES;
+        }
+        long liveHost = Extent.NONE;
+        long liveNvme = Extent.NONE;
+        int first = at * Match.ROW_LONGS;
+        int end = first + most * Match.ROW_LONGS;
+        for (int row = first; row < end; row += Match.ROW_LONGS, key += PrefixIndex.KEY_BYTES) {
+            long otherTag = rows[row + Match.ROW_TAG] ^ (long) LONGS.get(keys, key);
+            long otherLife = (rows[row + Match.ROW_HOST] ^ liveHost | rows[row + Match.ROW_NVME] ^ liveNvme)
+                    & SEGMENT_AND_GENERATION;
+            if ((otherTag | otherLife) == 0) {
+                continue;
+            }
+            if (otherTag != 0) {
+                return row == first ? OTHER : (row - first) / Match.ROW_LONGS;
+            }
+            liveHost = live(hostGenerations, rows, row + Match.ROW_HOST);
+            liveNvme = live(nvmeGenerations, rows, row + Match.ROW_NVME);
+            if ((liveHost | liveNvme) == Extent.NONE) {
+                return (row - first) / Match.ROW_LONGS | ENDS;
             }
         }
         return most;
     }
 
-    /**
-     * How many rows from one on have a live extent; stale ones become {@link Extent#NONE}.
-     *
-     * <p>Neighbours mostly lie in the same segment: its generation is looked at once, not for each of them.
-     */
-    private int live(int at, int most, Match into) {
-        long[] rows = into.rows;
-        long liveHost = into.liveHost;
-        long liveNvme = into.liveNvme;
-        int i = at;
-        for (; i < at + most; i++) {
-            long host = rows[i * Match.ROW_LONGS + Match.ROW_HOST];
-            if (((host ^ liveHost) & SEGMENT_AND_GENERATION) != 0) {
-                if (hostGenerations.isLive(host)) {
-                    liveHost = host;
-                } else {
-                    host = Extent.NONE;
-                    rows[i * Match.ROW_LONGS + Match.ROW_HOST] = Extent.NONE;
-                }
-            }
-            long nvme = rows[i * Match.ROW_LONGS + Match.ROW_NVME];
-            if (((nvme ^ liveNvme) & SEGMENT_AND_GENERATION) != 0) {
-                if (nvmeGenerations.isLive(nvme)) {
-                    liveNvme = nvme;
-                } else {
-                    nvme = Extent.NONE;
-                    rows[i * Match.ROW_LONGS + Match.ROW_NVME] = Extent.NONE;
-                }
-            }
-            if ((host | nvme) == Extent.NONE) {
-                break;
-            }
+    /** The extent in a row if it is live; otherwise it becomes {@link Extent#NONE} there. */
+    private static long live(Generations generations, long[] rows, int at) {
+        long extent = rows[at];
+        if (extent != Extent.NONE && !generations.isLive(extent)) {
+            rows[at] = Extent.NONE;
+            return Extent.NONE;
         }
-        into.liveHost = liveHost;
-        into.liveNvme = liveNvme;
-        return i - at;
+        return extent;
+    }
+
+    /** The careful look-up: as {@link #walk}, but what it does not find is certainly absent. */
+    private int locate(long hash, int namespace, int at, int count, Match into) {
+        long other = Place.NONE;
+        int others = 0;
+        for (int look = 0; look < LOOKS_MAX; look++) {
+            long place = directory.find(hash);
+            if (place == Place.NONE) {
+                return ENDS;
+            }
+            if (place != Directory.AGAIN) {
+                int walked = walk(place, namespace, at, count, into);
+                if (walked >= 0) {
+                    return walked;
+                }
+                others = walked != OTHER ? 0 : place == other ? others + 1 : 1;
+                other = place;
+                if (others == OTHERS_TO_BELIEVE) {
+                    return ENDS;
+                }
+            }
+            pause(look);
+        }
+        return ENDS;
     }
 
     /** Whether a key is present and live. */
@@ -241,30 +267,5 @@ final class Matcher {
         } else {
             Thread.yield();
         }
-    }
-
-    /** The careful look-up: as {@link #walk}, but what it does not find is certainly absent. */
-    private int locate(long hash, int namespace, int at, int count, Match into) {
-        long other = Place.NONE;
-        int others = 0;
-        for (int look = 0; look < LOOKS_MAX; look++) {
-            long place = directory.find(hash);
-            if (place == Place.NONE) {
-                return ENDS;
-            }
-            if (place != Directory.AGAIN) {
-                int walked = walk(place, namespace, at, count, into);
-                if (walked >= 0) {
-                    return walked;
-                }
-                others = walked != OTHER ? 0 : place == other ? others + 1 : 1;
-                other = place;
-                if (others == OTHERS_TO_BELIEVE) {
-                    return ENDS;
-                }
-            }
-            pause(look);
-        }
-        return ENDS;
     }
 }
