@@ -2,6 +2,7 @@ package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
+import org.agrona.DirectBuffer;
 
 /**
  * One block as headers, footers and host segments list it: a view of 104 bytes of a region.
@@ -100,6 +101,34 @@ public final class BlockListing {
     public BlockListing key(byte[] key, int keyOffset) {
         region.copyFrom(offset, key, keyOffset, KEY_BYTES);
         return this;
+    }
+
+    /** Sets the key from a buffer, heap or native. */
+    public BlockListing key(DirectBuffer source, int sourceOffset) {
+        copyKey(source, sourceOffset, offset);
+        return this;
+    }
+
+    /** Sets the parent's key and the flag that there is one, from a buffer, heap or native. */
+    public BlockListing parent(DirectBuffer source, int sourceOffset) {
+        copyKey(source, sourceOffset, parentOffset());
+        return flags(flags() | FLAG_HAS_PARENT);
+    }
+
+    private void copyKey(DirectBuffer source, int sourceOffset, long target) {
+        for (int i = 0; i < KEY_BYTES; i += Long.BYTES) {
+            region.putLong(target + i, source.getLong(sourceOffset + i));
+        }
+    }
+
+    /** Whether the key is the one in a buffer, all 32 bytes. */
+    public boolean sameKey(DirectBuffer other, int otherOffset) {
+        for (int i = 0; i < KEY_BYTES; i += Long.BYTES) {
+            if (region.getLong(offset + i) != other.getLong(otherOffset + i)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Copies the key out. */

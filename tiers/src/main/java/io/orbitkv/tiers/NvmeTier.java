@@ -44,6 +44,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private volatile TierState state = TierState.SERVING;
     private volatile Thread agentThread;
     private boolean working;
+
+    /** The last step did something, so that another may have more to do though nothing is in flight. */
+    private boolean wasBusy;
+
     private boolean closed;
 
     /**
@@ -52,6 +56,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * @param folder holds the segment files, all of them created and their contents judged
      * @param geometry how the log is cut
      * @param initial what the opening found
+     * @param generations of the log's segments; stay the caller's, open until this is closed
      * @param host where offered blocks lie
      * @param listener hears what happened, on the agent's thread
      * @param clock the time
@@ -62,6 +67,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
             DataFolder folder,
             LogGeometry geometry,
             LogState initial,
+            Generations generations,
             HostBlocks host,
             NvmeListener listener,
             NanoClock clock,
@@ -74,8 +80,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
                             + " segments; raise the cap or take smaller segments");
         }
         this.clock = clock;
-        LogIo io = new LogIo(folder, geometry, options);
-        this.context = new LogContext(geometry, initial, host, listener, probe, options, io);
+        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folder);
         this.positions = new Positions(initial);
         this.supply = new SegmentSupply(context, initial);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
@@ -268,12 +273,15 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         working = true;
         try {
-            return context.hasFailed() ? workFailed() : workServing(stopping);
+            int done = context.hasFailed() ? workFailed() : workServing(stopping);
+            wasBusy = done > 0;
+            return done;
         } catch (RuntimeException e) {
             context.fail(
                     e instanceof OrbitKvException known
                             ? known
                             : new OrbitKvException(ErrorCode.BUG, "the log's agent met " + e, e));
+            wasBusy = true;
             return 1;
         } finally {
             working = false;
@@ -330,7 +338,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     /** Hands submissions to the drive and sleeps until there is work, at most so long. Agent's thread. */
     public void await(long maxNanos) {
         long now = clock.nanoTime();
-        long sleep = Math.min(maxNanos, AWAIT_NANOS_MAX);
+        long sleep = wasBusy ? 0 : Math.min(maxNanos, AWAIT_NANOS_MAX);
         if (!context.hasFailed()) {
             sleep = Math.min(sleep, flusher.nextTimerNanos(now));
             sleep = Math.min(sleep, supply.nextTimerNanos());
@@ -339,6 +347,17 @@ public final class NvmeTier implements Agent, AutoCloseable {
             }
         }
         context.io.ring().await(Math.max(0, sleep));
+    }
+
+    /** Asks for the oldest segment to be given up, to make room in the index. Any thread. */
+    public void requestEviction() {
+        context.requestEviction();
+        wakeup();
+    }
+
+    /** The use-sequence that the next segment gets; exact once the agent has stopped. */
+    public long nextUseSequence() {
+        return supply.nextUseSequence();
     }
 
     /** Ends the present or next {@link #await}. Any thread. */

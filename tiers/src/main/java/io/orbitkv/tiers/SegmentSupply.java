@@ -117,6 +117,9 @@ final class SegmentSupply {
     }
 
     private int gather(int lanesWaiting, long nowNanos) {
+        if (context.takeEvictionRequest()) {
+            evictOne(nowNanos);
+        }
         isWanted |= lanesWaiting > 0;
         if (!isWanted) {
             return 0;
@@ -190,6 +193,20 @@ final class SegmentSupply {
         table.useSequence(segment, 0);
         NvmeCounters.add(context.counters.segmentsReused, 1);
         context.listener.onSegment(segment, ended, SegmentState.FREE, 0, 0, 0);
+    }
+
+    /** Gives a segment up before its pages are needed: the next round takes it. */
+    private void evictOne(long nowNanos) {
+        int victim = reclaimingCount < RECLAIMING_MAX ? policy.choose(context.table) : OldestFirst.NONE;
+        if (victim != OldestFirst.NONE) {
+            giveUp(victim);
+            reclaiming[reclaimingCount] = victim;
+            reclaimingSince[reclaimingCount++] = nowNanos;
+        }
+    }
+
+    long nextUseSequence() {
+        return nextUse;
     }
 
     private void join(int segment, boolean wasSealed) {

@@ -47,7 +47,7 @@ final class SegmentTable implements AutoCloseable {
     private final MemoryRegion pins;
     private final Generations generations;
 
-    SegmentTable(LogState initial) {
+    SegmentTable(LogState initial, Generations generations) {
         int segments = initial.segments();
         this.lives = new Life[segments];
         Arrays.fill(lives, Life.FREE);
@@ -64,7 +64,7 @@ final class SegmentTable implements AutoCloseable {
         }
         this.pins =
                 MemoryRegion.anonymous((long) segments * Integer.BYTES, PageKind.SMALL, MemoryPurpose.SEGMENT_TABLE);
-        this.generations = new Generations(segments);
+        this.generations = generations;
     }
 
     int segments() {
@@ -132,6 +132,17 @@ final class SegmentTable implements AutoCloseable {
         assert before > 0 : "unpinned more often than pinned: " + Extent.text(extent);
     }
 
+    /**
+     * Agent: whether the bytes of an extent are there still. They outlive the extent while its segment waits for readers: a
+     * block that was pinned in time is read, though its generation has ended since.
+     */
+    boolean holds(long extent) {
+        int segment = Extent.segment(extent);
+        int now = generations.current(segment);
+        int of = Extent.generation(extent);
+        return now == of || (lives[segment] == Life.RECLAIMING && now == (of == Extent.GENERATION_MAX ? 1 : of + 1));
+    }
+
     private static long pinOffset(long extent) {
         return (long) Extent.segment(extent) * Integer.BYTES;
     }
@@ -152,6 +163,5 @@ final class SegmentTable implements AutoCloseable {
     @Override
     public void close() {
         pins.close();
-        generations.close();
     }
 }

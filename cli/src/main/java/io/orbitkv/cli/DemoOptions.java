@@ -1,0 +1,134 @@
+package io.orbitkv.cli;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** What a demo runs and on what; the parent hands it on to its child processes. */
+final class DemoOptions {
+    private static final int REQUESTS_DEFAULT = 1200;
+
+    /** The largest block that fits a segment with its header and footer pages. */
+    private static final long BLOCK_BYTES_MAX = 32L << 20;
+
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec spec;
+
+    @Option(
+            names = {"--data", "--ssd-cache-path"},
+            paramLabel = "<folder>",
+            description = "The data folder; kept at the end. Default: a temporary one, removed at the end.")
+    Path data;
+
+    @Option(
+            names = "--trace",
+            paramLabel = "<file>",
+            description = "Run the requests of a trace instead of generated chats: one JSON object a line with"
+                    + " timestamp (ms), input_length and output_length (tokens), hash_ids (a number for each 512-token"
+                    + " block).")
+    Path trace;
+
+    @Option(
+            names = "--block-bytes",
+            paramLabel = "<size>",
+            defaultValue = "64kb",
+            converter = Sizes.class,
+            description = "Bytes of a block, from 4kb to 32mb. Default: ${DEFAULT-VALUE}.")
+    long blockBytes;
+
+    @Option(
+            names = "--pool-size",
+            paramLabel = "<size>",
+            defaultValue = "64mb",
+            converter = Sizes.class,
+            description = "Bytes of host memory that hold blocks. Default: ${DEFAULT-VALUE}.")
+    long poolBytes;
+
+    @Option(
+            names = {"--cap", "--ssd-cache-capacity"},
+            paramLabel = "<size>",
+            defaultValue = "512mb",
+            converter = Sizes.class,
+            description = "Bytes that the data folder may take on the drive, all files together."
+                    + " Default: ${DEFAULT-VALUE}.")
+    long capBytes;
+
+    @Option(
+            names = "--requests",
+            paramLabel = "<n>",
+            description = "How many requests to generate, at least 2; not with --trace. Default: " + REQUESTS_DEFAULT + ".")
+    Integer requests;
+
+    @Option(
+            names = "--limit",
+            paramLabel = "<n>",
+            description = "Run the first n requests of the trace, at least 2. Default: all.")
+    Integer limit;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "<n>",
+            defaultValue = "1",
+            description = "Seed of generated chats and of every block's bytes; any whole number. Default: ${DEFAULT-VALUE}.")
+    long seed;
+
+    /** Refuses what makes no sense together, before anything is started. */
+    void check() {
+        if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
+            throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
+        }
+        if (requests != null && trace != null) {
+            throw bad("--requests is for generated chats; with --trace use --limit");
+        }
+        if (limit != null && trace == null) {
+            throw bad("--limit is for traces; without --trace use --requests");
+        }
+        if (requests != null && requests < 2) {
+            throw bad("--requests is " + requests + "; give at least 2, one for each side of the kill");
+        }
+        if (limit != null && limit < 2) {
+            throw bad("--limit is " + limit + "; give at least 2, one for each side of the kill");
+        }
+        if (poolBytes < 8 * blockBytes) {
+            throw bad("--pool-size is " + Sizes.text(poolBytes) + "; give room for at least 8 blocks of "
+                    + Sizes.text(blockBytes));
+        }
+    }
+
+    /** Reads or generates the requests: the same in parent and child. */
+    Workload workload() {
+        if (trace != null) {
+            return TraceFile.read(trace, limit == null ? Integer.MAX_VALUE : limit);
+        }
+        int count = requests == null ? REQUESTS_DEFAULT : requests;
+        return Chats.generate(seed, count, poolBytes / blockBytes, capBytes / blockBytes);
+    }
+
+    /** The same options for a child process that works in the given folder. */
+    List<String> arguments(Path folder) {
+        List<String> arguments = new ArrayList<>(List.of(
+                "--data=" + folder,
+                "--block-bytes=" + blockBytes,
+                "--pool-size=" + poolBytes,
+                "--cap=" + capBytes,
+                "--seed=" + seed));
+        if (trace != null) {
+            arguments.add("--trace=" + trace.toAbsolutePath());
+        }
+        if (requests != null) {
+            arguments.add("--requests=" + requests);
+        }
+        if (limit != null) {
+            arguments.add("--limit=" + limit);
+        }
+        return arguments;
+    }
+
+    ParameterException bad(String message) {
+        return new ParameterException(spec.commandLine(), message);
+    }
+}

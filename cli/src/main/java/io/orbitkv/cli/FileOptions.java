@@ -1,0 +1,67 @@
+package io.orbitkv.cli;
+
+import java.nio.file.Path;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Where put and get keep files, and under what. */
+final class FileOptions {
+    private static final long BLOCK_BYTES_MAX = 32L << 20;
+
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec spec;
+
+    @Option(
+            names = {"--data", "--ssd-cache-path"},
+            required = true,
+            paramLabel = "<folder>",
+            description = "The data folder.")
+    Path data;
+
+    @Option(
+            names = "--block-bytes",
+            paramLabel = "<size>",
+            defaultValue = "64kb",
+            converter = Sizes.class,
+            description = "Bytes of a block, from 4kb to 32mb; a part of what names the blocks. Default: ${DEFAULT-VALUE}.")
+    long blockBytes;
+
+    @Option(
+            names = "--model",
+            paramLabel = "<name>",
+            defaultValue = "orbitkv-file",
+            description = "The model of the family that the blocks belong to. Default: ${DEFAULT-VALUE}.")
+    String model;
+
+    @Option(
+            names = "--pool-size",
+            paramLabel = "<size>",
+            defaultValue = "64mb",
+            converter = Sizes.class,
+            description = "Bytes of host memory that hold blocks meanwhile. Default: ${DEFAULT-VALUE}.")
+    long poolBytes;
+
+    @Option(
+            names = {"--cap", "--ssd-cache-capacity"},
+            paramLabel = "<size>",
+            defaultValue = "1gb",
+            converter = Sizes.class,
+            description = "Bytes that the data folder may take on the drive; give the one that the folder was made with."
+                    + " Default: ${DEFAULT-VALUE}.")
+    long capBytes;
+
+    void check() {
+        if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
+            throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
+        }
+        if (model.isBlank()) {
+            throw bad("--model is empty; give a name");
+        }
+    }
+
+    ParameterException bad(String message) {
+        return new ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,640 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.Family;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.HostFolder;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.Resources;
+import io.orbitkv.nativeio.Tier;
+import io.orbitkv.recovery.CleanStop;
+import io.orbitkv.recovery.OpenedFolder;
+import io.orbitkv.recovery.Opening;
+import io.orbitkv.recovery.OpeningOptions;
+import io.orbitkv.tiers.HostTier;
+import io.orbitkv.tiers.NvmeCounters;
+import io.orbitkv.tiers.NvmeOptions;
+import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.TierState;
+import java.util.Objects;
+import org.agrona.DirectBuffer;
+import org.agrona.concurrent.NanoClock;
+import org.agrona.concurrent.SystemNanoClock;
+
+/**
+ * A log-structured store for KV blocks: query finds the longest stored prefix of a prompt, restore puts its blocks
+ * back, save takes new ones in.
+ *
+ * <p>Safe from any thread. Blocks lie in host memory first and are written to the drive right behind the save; what was
+ * written survives a kill of the process, what was flushed survives a power loss (see {@link #sync}). A block may be
+ * forgotten at any time to make room; wrong bytes are never returned.
+ *
+ * <p>Save, query and restore allocate no heap memory once they are warm, and hold no lock across a copy or I/O.
+ */
+public final class KvStore implements AutoCloseable {
+    /** How long closing waits for calls that are still inside before it leaves memory mapped rather than crash them. */
+    private static final long CLOSE_WAIT_NANOS = 30_000_000_000L;
+
+    private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
+    private static final int LINGER_NANOS = 1_000_000;
+    private static final int BATCH_BYTES_MAX = 8 << 20;
+    private static final int READ_QUEUE_BATCHES = 256;
+    private static final int SWEEP_FRACTION = 16;
+
+    private final Gate gate = new Gate();
+    private final Object writerLock = new Object();
+    private final Counters counters = new Counters();
+    private final StoreOptions options;
+    private final DataFolder folder;
+    private final OpenedFolder opened;
+    private final Catalog catalog;
+    private final HostTier host;
+    private final Generations logGenerations;
+    private final PrefixIndex index;
+    private final NvmeTier nvme;
+    private final LogListener listener;
+    private final Families families;
+    private final Leases leases;
+    private final Workspaces workspaces;
+    private final Allocations allocations = new Allocations();
+    private final Upkeep upkeep;
+    private final SavePath saves;
+    private final QueryPath queries;
+    private final RestorePath restores;
+    private final Driver driver;
+    private final OpenReport report;
+
+    /**
+     * Opens the store of a data folder, or makes one.
+     *
+     * @param options where it is and how large
+     * @return the open store; close it to stop cleanly
+     * @throws OrbitKvException with a code that says what to do: the folder can't be used, is in use, has another
+     *     version or other sizes, is damaged beyond what recovery may decide, or the sizes are too small
+     */
+    public static KvStore open(StoreOptions options) {
+        HostFolder folder = HostFolder.open(options.folder());
+        boolean opened = false;
+        try {
+            KvStore store = new KvStore(
+                    options.copy(),
+                    folder,
+                    OpeningOptions.of(options.capBytes()),
+                    SystemNanoClock.INSTANCE,
+                    Threads::new);
+            opened = true;
+            return store;
+        } finally {
+            if (!opened) {
+                folder.close();
+            }
+        }
+    }
+
+    /**
+     * Opens a store whose agents run only when the caller steps them: for simulations, in which a run has to be a
+     * function of its seed. One thread does everything; {@link #sync} and restores step by themselves.
+     *
+     * @param options how large; its folder is not looked at
+     * @param folder the folder; the store closes it
+     * @param clock the time that the store sees
+     * @param seed what the id of a new store is made of
+     * @return the open store
+     */
+    public static KvStore openStepped(StoreOptions options, DataFolder folder, NanoClock clock, long seed) {
+        OpeningOptions opening = OpeningOptions.of(options.capBytes()).simulated(seed);
+        return new KvStore(options.copy(), folder, opening, clock, Stepped::new);
+    }
+
+    /** Starts the agents. */
+    private interface Drivers {
+        Driver start(NvmeTier log, Upkeep upkeep);
+    }
+
+    private KvStore(StoreOptions options, DataFolder folder, OpeningOptions opening, NanoClock clock, Drivers drivers) {
+        this.options = options;
+        this.folder = folder;
+        Sizes sizes = Sizes.of(options);
+        Resources made = new Resources();
+        try {
+            host = made.keep(new HostTier(
+                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
+            IndexMaker maker = made.keep(new IndexMaker(sizes.indexBlocksMax(), host.generations()));
+            long started = System.nanoTime();
+            opened = Opening.open(folder, sized(opening, options, sizes, folder), maker, clock, options.probe());
+            catalog = made.keep(opened.catalog());
+            index = maker.index();
+            logGenerations = maker.generations();
+            SegmentBook segments = new SegmentBook(opened.geometry().segments());
+            families = new Families(
+                    this,
+                    catalog,
+                    index,
+                    writerLock,
+                    opened.geometry(),
+                    sizes.hostSegmentBytes(),
+                    options.probe(),
+                    opened.namespaces());
+            listener = new LogListener(writerLock, index, host, segments, families::numberOf);
+            nvme = made.keep(new NvmeTier(
+                    folder,
+                    opened.geometry(),
+                    opened.logState(),
+                    logGenerations,
+                    host,
+                    listener,
+                    clock,
+                    options.probe(),
+                    logOptions(options, sizes)));
+            leases = made.keep(new Leases(clock, options.leasesMax()));
+            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), sizes.stagingBytes()));
+            saves = new SavePath(
+                    writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
+            Quarantine quarantine = new Quarantine(writerLock, index, nvme);
+            queries =
+                    new QueryPath(index, leases, counters, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
+            restores = new RestorePath(
+                    index,
+                    host,
+                    nvme,
+                    counters,
+                    quarantine,
+                    options.verifyHost(),
+                    options.restoreTimeoutMillis() * 1_000_000);
+            upkeep = new Upkeep(
+                    writerLock,
+                    index,
+                    catalog,
+                    segments,
+                    quarantine,
+                    saves,
+                    restores,
+                    workspaces,
+                    new Reclaimed(),
+                    clock,
+                    COMMIT_INTERVAL_NANOS);
+            driver = drivers.start(nvme, upkeep);
+            report = new OpenReport(opened.kind(), opened.epoch(), opened.accounting(), System.nanoTime() - started);
+            made.release();
+        } finally {
+            made.close();
+        }
+    }
+
+    /** A store that is there already keeps its segments, unless the caller insists on a size. */
+    private static OpeningOptions sized(OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolder folder) {
+        boolean follow = options.segmentBytes() == 0 && Opening.holdsStore(folder);
+        return opening.withSegmentBytes(follow ? 0 : sizes.logSegmentBytes())
+                .withLockWaitNanos(options.lockWaitMillis() * 1_000_000);
+    }
+
+    private static NvmeOptions logOptions(StoreOptions options, Sizes sizes) {
+        int depth = Math.max(8, options.ringDepth());
+        return new NvmeOptions(
+                options.openSegments(),
+                sizes.writeQueueBlocks(),
+                BATCH_BYTES_MAX,
+                LINGER_NANOS,
+                options.durability(),
+                options.flushIntervalMillis() * 1_000_000,
+                depth,
+                depth / 2,
+                READ_QUEUE_BATCHES);
+    }
+
+    /** What makes extents stale: segments given up, and namespaces cleared. */
+    private final class Reclaimed implements Upkeep.Reclaims {
+        @Override
+        public long count() {
+            return host.evictedSegments() + listener.reclaimedSegments() + counters.clears.sum();
+        }
+
+        @Override
+        public long sweepAfter() {
+            return Math.max(1, (host.segments() + opened.geometry().segments()) / SWEEP_FRACTION);
+        }
+    }
+
+    /**
+     * Opens a family of blocks; the same family gives the same handle.
+     *
+     * @param family what makes the blocks' bytes compatible
+     * @return its handle, valid until the store is closed
+     * @throws OrbitKvException {@link ErrorCode#BLOCK_TOO_LARGE} where a block does not fit into a segment,
+     *     {@link ErrorCode#CATALOG_FULL} where the catalog has no room for another family
+     */
+    public FamilyHandle openFamily(Family family) {
+        Objects.requireNonNull(family, "family");
+        gate.enter();
+        try {
+            return families.open(family);
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Takes blocks in. The caller's memory is free again when the call returns.
+     *
+     * <p>Blocks that are stored already are skipped: the first publisher of a key wins. Nothing waits: where the drive
+     * is behind or no segment is free, the blocks from there on are dropped and counted.
+     *
+     * @param shard which shard they belong to
+     * @param parent holds the key of the block before the first, 32 bytes; null where the first is a prompt's first
+     * @param parentOffset where that key starts
+     * @param keys the blocks' keys, 32 bytes each, back to back, in order of their place in the prompt
+     * @param keysOffset where the first key starts
+     * @param count how many blocks
+     * @param source where the blocks lie, {@link ShardHandle#blockBytes()} bytes each
+     * @param into receives what became of them; overwritten
+     * @return {@code into}
+     * @throws OrbitKvException {@link ErrorCode#BAD_BUFFER} where keys or source are too small
+     */
+    public SaveResult save(
+            ShardHandle shard,
+            DirectBuffer parent,
+            int parentOffset,
+            DirectBuffer keys,
+            int keysOffset,
+            int count,
+            Blocks source,
+            SaveResult into) {
+        requireOurs(shard.family());
+        requireKeys("keys", keys, keysOffset, count);
+        if (parent != null) {
+            requireKeys("parent", parent, parentOffset, 1);
+        }
+        source.requireRoom(count, shard.blockBytes());
+        into.reset();
+        gate.enter();
+        try {
+            Workspace work = workspaces.take();
+            try {
+                work.begin(shard, parent, parentOffset, keys, keysOffset, source);
+                saves.save(work, count, into);
+            } finally {
+                giveBack(work);
+            }
+        } finally {
+            gate.leave();
+        }
+        return into;
+    }
+
+    /**
+     * Finds the longest stored run of consecutive blocks from the first key on, over all shards of a family. No I/O.
+     *
+     * @param family which family
+     * @param keys keys of consecutive blocks, 32 bytes each, back to back; they may start at any block of a prompt
+     * @param keysOffset where the first key starts
+     * @param count how many keys; those beyond {@link StoreOptions#queryBlocksMax()} are not looked at
+     * @return a lease over the blocks that every shard has; with 0 blocks for a miss. Close it
+     * @throws OrbitKvException {@link ErrorCode#BAD_BUFFER} where {@code keys} is too small
+     */
+    public Lease query(FamilyHandle family, DirectBuffer keys, int keysOffset, int count) {
+        requireOurs(family);
+        requireKeys("keys", keys, keysOffset, count);
+        gate.enter();
+        try {
+            Workspace work = workspaces.take();
+            try {
+                return queries.query(family, keys, keysOffset, count, work);
+            } finally {
+                workspaces.giveBack(work);
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Puts leased blocks of one shard into the caller's memory, in order.
+     *
+     * <p>It stops before the first block that was evicted or whose bytes are not what was saved; that is a normal
+     * outcome, the engine computes the rest. What lies behind the returned number of blocks in the destination is
+     * unspecified.
+     *
+     * @param lease what {@link #query} answered; one that has expired restores nothing
+     * @param shard which shard of the lease's family
+     * @param from the first block wanted, from 0
+     * @param count how many, {@code from + count} at most {@link Lease#blocks()}
+     * @param destination where block {@code from} and those after it land, {@link ShardHandle#blockBytes()} bytes each;
+     *     from the drive straight into it where it is page-aligned memory of {@link #allocate}
+     * @return how many blocks are there
+     * @throws OrbitKvException {@link ErrorCode#CLOSED} for a closed lease, {@link ErrorCode#BAD_ARGUMENT} for blocks
+     *     outside of it, {@link ErrorCode#BAD_BUFFER} where the destination is too small
+     */
+    public int restore(Lease lease, ShardHandle shard, int from, int count, Blocks destination) {
+        requireOurs(shard.family());
+        requireLeased(lease, shard, from, count);
+        destination.requireRoom(count, shard.blockBytes());
+        gate.enter();
+        try {
+            if (!lease.isLive()) {
+                counters.missedBlocks.add(count);
+                return 0;
+            }
+            Workspace work = workspaces.take();
+            try {
+                work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
+                return restores.restore(work, lease.keyMemory(), from, count);
+            } finally {
+                giveBack(work);
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    private void giveBack(Workspace work) {
+        if (work.isDrained()) {
+            workspaces.giveBack(work);
+        } else {
+            workspaces.retire(work);
+        }
+    }
+
+    /**
+     * Waits until blocks are safe.
+     *
+     * @param position up to which block: {@link SaveResult#position()}, or {@link #acceptedPosition()} for all
+     * @param level how safe
+     * @param timeoutMillis longest wait
+     * @return how it ended
+     * @throws OrbitKvException {@link ErrorCode#BAD_ARGUMENT} for a position that no save has answered
+     */
+    public SyncOutcome sync(long position, Level level, long timeoutMillis) {
+        if (position < 0 || position > saves.acceptedPosition()) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT,
+                    "position " + position + " was never answered by a save; the last one is "
+                            + saves.acceptedPosition());
+        }
+        gate.enter();
+        try {
+            long deadline = System.nanoTime() + timeoutMillis * 1_000_000;
+            if (!await(position, Level.WRITTEN, deadline)) {
+                return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
+            }
+            if (level == Level.WRITTEN || await(position, Level.DURABLE, deadline)) {
+                return SyncOutcome.REACHED;
+            }
+            return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
+        } finally {
+            gate.leave();
+        }
+    }
+
+    private boolean await(long position, Level level, long deadline) {
+        boolean asked = false;
+        while (true) {
+            long reached = level == Level.WRITTEN ? nvme.writtenPosition() : nvme.durablePosition();
+            if (reached >= position) {
+                return true;
+            }
+            if (nvme.state() == TierState.FAILED || System.nanoTime() - deadline > 0) {
+                return false;
+            }
+            if (!asked) {
+                asked = true;
+                if (level == Level.WRITTEN) {
+                    nvme.requestWrite();
+                } else {
+                    nvme.requestFlush();
+                }
+            }
+            driver.pause();
+        }
+    }
+
+    /**
+     * Forgets every block of a family for good, in every tier, at any crash from the moment this returns. Blocks that
+     * are being saved meanwhile are forgotten too, or saved after it.
+     *
+     * @param family which family; its handle stays valid
+     */
+    public void clear(FamilyHandle family) {
+        requireOurs(family);
+        gate.enter();
+        try {
+            families.clear(family);
+            counters.clears.increment();
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Memory that reads of the drive land in directly. Freed when the store is closed.
+     *
+     * @param bytes how many; rounded up to whole pages
+     * @return zeroed memory, page-aligned, on huge pages where the machine has them
+     */
+    public MemoryRegion allocate(long bytes) {
+        gate.enter();
+        try {
+            return allocations.allocate(bytes, options.pageKind());
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Says where a block lies, for diagnostics.
+     *
+     * @param shard which shard
+     * @param key holds the block's key
+     * @param keyOffset where it starts
+     * @return where it was a moment ago
+     */
+    public Location locate(ShardHandle shard, DirectBuffer key, int keyOffset) {
+        requireOurs(shard.family());
+        requireKeys("key", key, keyOffset, 1);
+        gate.enter();
+        try {
+            Workspace work = workspaces.take();
+            try {
+                if (index.match(shard.binding().indexNumber(), key, keyOffset, 1, work.single) == 0) {
+                    return Location.NOWHERE;
+                }
+                boolean inHost = work.single.extent(Tier.HOST, 0) != Extent.NONE;
+                long extent = work.single.extent(Tier.NVME, 0);
+                if (extent == Extent.NONE) {
+                    return new Location(inHost, false, -1, 0, 0);
+                }
+                int segment = Extent.segment(extent);
+                return new Location(inHost, true, segment, Extent.page(extent), nvme.useSequence(segment));
+            } finally {
+                workspaces.giveBack(work);
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /** Which life a segment of the log is in: larger than the one of a {@link Location} once it was reused. */
+    public long useSequence(int segment) {
+        gate.enter();
+        try {
+            return nvme.useSequence(segment);
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /** What opening found. */
+    public OpenReport openReport() {
+        return report;
+    }
+
+    /** Position of the last block that was taken in. */
+    public long acceptedPosition() {
+        return saves.acceptedPosition();
+    }
+
+    /** Up to where blocks survive a kill of the process. */
+    public long writtenPosition() {
+        return nvme.writtenPosition();
+    }
+
+    /** Up to where blocks survive a power loss. */
+    public long durablePosition() {
+        return nvme.durablePosition();
+    }
+
+    /** Lets a stepped store's agents do a step of work; does nothing of use otherwise. */
+    public void step() {
+        driver.pause();
+    }
+
+    /** What the store has done and holds. */
+    public StoreStats stats() {
+        gate.enter();
+        try {
+            return new StoreStats(
+                    counters.savedBlocks.sum(),
+                    counters.savedBytes.sum(),
+                    counters.presentBlocks.sum(),
+                    counters.droppedBlocks.sum(),
+                    counters.indexFull.sum(),
+                    counters.queries.sum(),
+                    counters.queriedBlocks.sum(),
+                    counters.hitHostBlocks.sum(),
+                    counters.hitNvmeBlocks.sum(),
+                    counters.leasesRefused.sum(),
+                    counters.restoredHostBlocks.sum(),
+                    counters.restoredHostBytes.sum(),
+                    counters.restoredNvmeBlocks.sum(),
+                    counters.restoredNvmeBytes.sum(),
+                    counters.missedBlocks.sum(),
+                    counters.overtaken.sum(),
+                    counters.keyCollisions.sum(),
+                    counters.corruptBlocks.sum(),
+                    counters.readErrors.sum(),
+                    counters.readTimeouts.sum(),
+                    counters.clears.sum(),
+                    saves.acceptedPosition(),
+                    nvme.writtenPosition(),
+                    nvme.durablePosition(),
+                    nvme.counters().blocksWritten(),
+                    nvme.counters().payloadBytes(),
+                    written(nvme.counters()),
+                    nvme.counters().readBytes(),
+                    nvme.queueDepth(),
+                    listener.reclaimedSegments(),
+                    host.evictedSegments(),
+                    index.blocks(),
+                    index.blocksMax(),
+                    index.bytes(),
+                    leases.held(),
+                    folder.allocatedBytes(""),
+                    options.capBytes());
+        } finally {
+            gate.leave();
+        }
+    }
+
+    private static long written(NvmeCounters log) {
+        return log.payloadBytes() + log.headerBytes() + log.footerBytes();
+    }
+
+    private void requireOurs(FamilyHandle family) {
+        if (family.store() != this) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_FAMILY, "the family belongs to another store; open it in this one");
+        }
+    }
+
+    private static void requireKeys(String name, DirectBuffer keys, int offset, int count) {
+        if (count < 0 || offset < 0 || offset > keys.capacity() - (long) count * PrefixIndex.KEY_BYTES) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_BUFFER,
+                    name + ": " + count + " keys of " + PrefixIndex.KEY_BYTES + " bytes from byte " + offset
+                            + " do not fit into a buffer of " + keys.capacity() + " bytes");
+        }
+    }
+
+    private static void requireLeased(Lease lease, ShardHandle shard, int from, int count) {
+        if (!lease.isHeld() && lease.blocks() > 0) {
+            throw new OrbitKvException(ErrorCode.CLOSED, "the lease is closed; query again");
+        }
+        if (lease.blocks() > 0 && lease.family() != shard.family()) {
+            throw new OrbitKvException(ErrorCode.BAD_FAMILY, "the lease is over another family than the shard's");
+        }
+        if (from < 0 || count < 0 || from > lease.blocks() - count) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT,
+                    "blocks " + from + " to " + ((long) from + count) + " are not within the lease's "
+                            + lease.blocks());
+        }
+    }
+
+    /**
+     * Stops cleanly: calls inside finish, open segments are sealed and flushed, the index is written out, the folder is
+     * given back. Safe to call twice. Where the drive doesn't let it stop within 10 s, the next opening recovers as
+     * after a kill.
+     */
+    @Override
+    public void close() {
+        if (!gate.close()) {
+            return;
+        }
+        boolean empty = gate.awaitEmpty(CLOSE_WAIT_NANOS);
+        boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
+        try {
+            upkeep.commit();
+            if (clean) {
+                CleanStop.write(
+                        folder,
+                        opened,
+                        families.now(),
+                        saves.acceptedPosition() + 1,
+                        nvme.nextUseSequence(),
+                        options.probe());
+            }
+        } finally {
+            if (empty) {
+                free();
+            }
+        }
+    }
+
+    private void free() {
+        Resources all = new Resources();
+        all.keep(folder);
+        all.keep(host);
+        all.keep(logGenerations);
+        all.keep(index);
+        all.keep(catalog);
+        all.keep(allocations);
+        all.keep(workspaces);
+        all.keep(leases);
+        all.keep(nvme);
+        all.close();
+    }
+}

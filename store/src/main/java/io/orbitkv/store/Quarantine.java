@@ -1,0 +1,91 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.CatalogCounter;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.index.QuarantineRow;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Tier;
+import io.orbitkv.tiers.NvmeTier;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Places whose bytes were found wrong: out of the index at once, and for good once upkeep has told the catalog. */
+final class Quarantine {
+    private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
+
+    /** Places that wait for the catalog; more than these are forgotten at a restart and found again by their checksum. */
+    private static final int WAITING_MAX = 4096;
+
+    private static final int WARNINGS_MAX = 16;
+
+    private final Object writerLock;
+    private final PrefixIndex index;
+    private final NvmeTier nvme;
+    private final Deque<QuarantineRow> waiting = new ArrayDeque<>();
+    private int warnings;
+
+    Quarantine(Object writerLock, PrefixIndex index, NvmeTier nvme) {
+        this.writerLock = writerLock;
+        this.index = index;
+        this.nvme = nvme;
+    }
+
+    /** Drops a block of host memory whose checksum failed; the same turn's pin is still held. */
+    void dropFromHost(Workspace work, int i) {
+        drop(work, i, Tier.HOST);
+        warn("host memory", work.extents[i]);
+    }
+
+    /** Drops a block of the drive whose checksum failed; the same turn's pin is still held, so the use is the one read. */
+    void dropFromDrive(Workspace work, int i) {
+        drop(work, i, Tier.NVME);
+        long extent = work.extents[i];
+        QuarantineRow row = new QuarantineRow(
+                Extent.segment(extent),
+                nvme.useSequence(Extent.segment(extent)),
+                Extent.page(extent),
+                work.keys().getLong(work.keyOffset(i)),
+                System.currentTimeMillis());
+        synchronized (waiting) {
+            if (waiting.size() < WAITING_MAX) {
+                waiting.add(row);
+            }
+        }
+        warn("the drive", extent);
+    }
+
+    private void drop(Workspace work, int i, Tier tier) {
+        synchronized (writerLock) {
+            index.forget(work.binding.indexNumber(), work.keys(), work.keyOffset(i), tier, work.extents[i]);
+        }
+    }
+
+    private synchronized void warn(String where, long extent) {
+        if (warnings < WARNINGS_MAX) {
+            warnings++;
+            LOG.warn(
+                    "wrong bytes on {} at {}: the block is a miss from now on; check the hardware{}",
+                    where,
+                    Extent.text(extent),
+                    warnings == WARNINGS_MAX ? " (further warnings are left out; see stats)" : "");
+        }
+    }
+
+    boolean isWaiting() {
+        synchronized (waiting) {
+            return !waiting.isEmpty();
+        }
+    }
+
+    void drainTo(Catalog.Batch batch) {
+        synchronized (waiting) {
+            while (!waiting.isEmpty()) {
+                batch.putQuarantine(waiting.poll());
+                batch.addCounter(CatalogCounter.WRONG_BLOCKS, 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Match;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Tier;
+import org.agrona.DirectBuffer;
+
+/** Finds the longest stored prefix over all shards of a family: no I/O, no lock, no allocation. */
+final class QueryPath {
+    private final PrefixIndex index;
+    private final Leases leases;
+    private final Counters counters;
+    private final int queryBlocksMax;
+    private final long leaseNanos;
+    private final Lease miss;
+
+    QueryPath(PrefixIndex index, Leases leases, Counters counters, int queryBlocksMax, long leaseNanos) {
+        this.index = index;
+        this.leases = leases;
+        this.counters = counters;
+        this.queryBlocksMax = queryBlocksMax;
+        this.leaseNanos = leaseNanos;
+        this.miss = new Lease(leases);
+    }
+
+    Lease query(FamilyHandle family, DirectBuffer keys, int keysOffset, int count, Workspace work) {
+        int common = Math.min(count, queryBlocksMax);
+        counters.queries.increment();
+        counters.queriedBlocks.add(common);
+        int shards = family.shards();
+        for (int shard = 0; shard < shards && common > 0; shard++) {
+            common = index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
+        }
+        if (common == 0) {
+            return miss;
+        }
+        int host = 0;
+        if (shards == 1) {
+            host = hostBlocks(work.prompt, common);
+        } else {
+            for (int shard = 0; shard < shards; shard++) {
+                // Asked again at the common length: the shards before had matched further.
+                int length =
+                        index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
+                host += hostBlocks(work.prompt, length);
+            }
+        }
+        Lease lease = leases.take();
+        if (lease == null) {
+            counters.leasesRefused.increment();
+            return miss;
+        }
+        int all = common * shards;
+        lease.hold(family, keys, keysOffset, common, host, all - host, leases.nowNanos() + leaseNanos);
+        counters.hitHostBlocks.add(host);
+        counters.hitNvmeBlocks.add((long) all - host);
+        return lease;
+    }
+
+    private static int hostBlocks(Match match, int length) {
+        int host = 0;
+        for (int i = 0; i < length; i++) {
+            host += match.extent(Tier.HOST, i) != Extent.NONE ? 1 : 0;
+        }
+        return host;
+    }
+}

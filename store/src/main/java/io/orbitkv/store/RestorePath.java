@@ -1,0 +1,244 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Match;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.Tier;
+import io.orbitkv.store.Workspace.BlockState;
+import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.HostTier;
+import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.ReadResult;
+
+/**
+ * Puts blocks back: pin, read, prove, unpin, in turns of up to {@link Workspace#TURN_BLOCKS_MAX} blocks.
+ *
+ * <p>Of each turn the reads of the drive are submitted first; while they run, the host blocks are copied, each only
+ * after its full key was compared. Reads land in memory that the store owns (a staging buffer, or a destination that it
+ * allocated), since a hung read can't be called back; what the drive delivered counts once its checksum over key and
+ * payload is right. The first block that fails ends the restore: a short answer is a normal outcome.
+ */
+final class RestorePath {
+    /** Up to so many blocks the calling thread reads by itself: two thread hops cost more than they save. */
+    private static final int READ_HERE_BLOCKS_MAX = 2;
+
+    private final PrefixIndex index;
+    private final HostTier host;
+    private final NvmeTier nvme;
+    private final Counters counters;
+    private final Quarantine quarantine;
+    private final boolean verifyHost;
+    private final long timeoutNanos;
+
+    RestorePath(
+            PrefixIndex index,
+            HostTier host,
+            NvmeTier nvme,
+            Counters counters,
+            Quarantine quarantine,
+            boolean verifyHost,
+            long timeoutNanos) {
+        this.index = index;
+        this.host = host;
+        this.nvme = nvme;
+        this.counters = counters;
+        this.quarantine = quarantine;
+        this.verifyHost = verifyHost;
+        this.timeoutNanos = timeoutNanos;
+    }
+
+    /**
+     * Restores blocks in order until one is missed.
+     *
+     * @param keyMemory where the lease keeps the keys of its blocks
+     * @param from the lease's block that lands in the destination's block 0
+     * @return how many are in the destination. Where {@code work.isDrained()} is false afterwards, reads into it are
+     *     still in flight and its pins are still held
+     */
+    int restore(Workspace work, MemoryRegion keyMemory, int from, int count) {
+        boolean direct = landsDirectly(work, count);
+        int turnMax = direct
+                ? Workspace.TURN_BLOCKS_MAX
+                : Math.min(Workspace.TURN_BLOCKS_MAX, work.stagingBytes() / work.paddedBytes);
+        int done = 0;
+        while (done < count) {
+            work.turn(done, Math.min(turnMax, count - done));
+            int restored = restoreTurn(work, keyMemory, from, direct);
+            done += restored;
+            if (restored < work.count) {
+                counters.missedBlocks.add((long) count - done);
+                break;
+            }
+        }
+        return done;
+    }
+
+    /** Into memory that the store allocated, where no padding of a last page falls onto somebody else's bytes. */
+    private static boolean landsDirectly(Workspace work, int count) {
+        MemoryRegion region = work.blocks.region();
+        if (region == null || region.purpose() != MemoryPurpose.CALLER || work.blockBytes != work.paddedBytes) {
+            return false;
+        }
+        for (int i = 0; i < count; i++) {
+            long start = work.blocks.start(i, work.blockBytes);
+            if (region.address(start, work.blockBytes) % MemoryRegion.PAGE_BYTES != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private int restoreTurn(Workspace work, MemoryRegion keyMemory, int from, boolean direct) {
+        int pinned = pinAll(work);
+        work.pinned = pinned;
+        work.batch.clear();
+        for (int i = 0; i < pinned; i++) {
+            if (work.states[i] == BlockState.NVME) {
+                addRead(work, i, direct);
+            }
+        }
+        boolean readHere = work.batch.count() <= READ_HERE_BLOCKS_MAX || !nvme.submit(work.batch);
+        for (int i = 0; i < pinned; i++) {
+            if (work.states[i] == BlockState.HOST) {
+                restoreFromHost(work, i);
+            }
+        }
+        if (!readHere && !work.batch.await(timeoutNanos)) {
+            counters.readTimeouts.increment();
+            return leadingRestored(work, pinned);
+        }
+        for (int i = 0; i < pinned; i++) {
+            if (work.states[i] == BlockState.NVME) {
+                finishRead(work, i, keyMemory, (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES, readHere);
+            }
+        }
+        return leadingRestored(work, pinned);
+    }
+
+    private static int leadingRestored(Workspace work, int pinned) {
+        int restored = 0;
+        while (restored < pinned && work.states[restored] == BlockState.RESTORED) {
+            restored++;
+        }
+        return restored;
+    }
+
+    /** Pins the turn's blocks in order, host first; one that moved between look-up and pin is looked up once more. */
+    private int pinAll(Workspace work) {
+        int number = work.binding.indexNumber();
+        int matched = index.match(number, work.keys(), work.keyOffset(0), work.count, work.turn);
+        for (int i = 0; i < matched; i++) {
+            if (pin(work, i, work.turn, i)) {
+                continue;
+            }
+            counters.overtaken.increment();
+            if (index.match(number, work.keys(), work.keyOffset(i), 1, work.single) == 0
+                    || !pin(work, i, work.single, 0)) {
+                return i;
+            }
+        }
+        return matched;
+    }
+
+    private boolean pin(Workspace work, int i, Match match, int place) {
+        work.checksums[i] = match.checksum(place);
+        work.extents[i] = match.extent(Tier.HOST, place);
+        if (host.pin(work.extents[i])) {
+            work.states[i] = BlockState.HOST;
+            return true;
+        }
+        work.extents[i] = match.extent(Tier.NVME, place);
+        if (match.bytes(place) == work.blockBytes && nvme.pin(work.extents[i])) {
+            work.states[i] = BlockState.NVME;
+            return true;
+        }
+        return false;
+    }
+
+    private void addRead(Workspace work, int i, boolean direct) {
+        int read = work.batch.count();
+        work.reads[i] = read;
+        if (direct) {
+            long start = work.blocks.start(work.firstBlock + i, work.blockBytes);
+            work.batch.add(work.extents[i], work.blockBytes, work.blocks.region(), start);
+        } else {
+            work.batch.add(work.extents[i], work.blockBytes, work.staging(), (long) read * work.paddedBytes);
+        }
+    }
+
+    private void restoreFromHost(Workspace work, int i) {
+        long extent = work.extents[i];
+        work.states[i] = BlockState.MISSED;
+        try {
+            BlockListing listing = host.listing(extent, work.listing);
+            if (listing.storedBytes() != work.blockBytes || !listing.sameKey(work.keys(), work.keyOffset(i))) {
+                counters.keyCollisions.increment(); // 128 bits agreed, the key doesn't: a miss, not damage
+                return;
+            }
+            long payload = host.payloadOffset(extent);
+            if (verifyHost
+                    && work.checksumOf(listing.region(), listing.offset(), host.memory(), payload)
+                            != listing.checksum()) {
+                counters.corruptBlocks.increment();
+                quarantine.dropFromHost(work, i);
+                return;
+            }
+            work.blocks.copyIn(work.firstBlock + i, work.blockBytes, host.memory(), payload);
+            counters.restoredHostBlocks.increment();
+            counters.restoredHostBytes.add(work.blockBytes);
+            work.states[i] = BlockState.RESTORED;
+        } finally {
+            host.unpin(extent);
+        }
+    }
+
+    private void finishRead(Workspace work, int i, MemoryRegion keyMemory, long keyAt, boolean readHere) {
+        int read = work.reads[i];
+        work.states[i] = BlockState.MISSED;
+        try {
+            MemoryRegion landed = work.batch.region(read);
+            long offset = work.batch.offset(read);
+            if (!(readHere ? readHere(work, read) : work.batch.result(read) == ReadResult.DONE)) {
+                counters.readErrors.increment();
+                return;
+            }
+            if (work.checksumOf(keyMemory, keyAt, landed, offset) != work.checksums[i]) {
+                counters.corruptBlocks.increment();
+                quarantine.dropFromDrive(work, i);
+                return;
+            }
+            if (landed != work.blocks.region()) {
+                work.blocks.copyIn(work.firstBlock + i, work.blockBytes, landed, offset);
+            }
+            counters.restoredNvmeBlocks.increment();
+            counters.restoredNvmeBytes.add(work.blockBytes);
+            work.states[i] = BlockState.RESTORED;
+        } finally {
+            nvme.unpin(work.extents[i]);
+        }
+    }
+
+    private boolean readHere(Workspace work, int read) {
+        try {
+            nvme.readNow(work.batch.extent(read), work.blockBytes, work.batch.region(read), work.batch.offset(read));
+            return true;
+        } catch (OrbitKvException e) {
+            if (e.code() == ErrorCode.DRIVE) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /** Gives back the pins of a turn that gave up on its reads, once those have ended. */
+    void unpinDrained(Workspace work) {
+        for (int i = 0; i < work.pinned; i++) {
+            if (work.states[i] == BlockState.NVME) {
+                nvme.unpin(work.extents[i]);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.index.PrefixIndex.Publication;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.Tier;
+import io.orbitkv.store.SaveResult.DropReason;
+import io.orbitkv.store.Workspace.BlockState;
+import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.HostTier;
+import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.TierState;
+
+/**
+ * Takes blocks in: claim pages, copy and checksum, publish.
+ *
+ * <p>A turn handles up to {@link Workspace#TURN_BLOCKS_MAX} blocks. Claims and publication run under the writer lock,
+ * which is never held across a copy or I/O; copies run beside other savers. A block that somebody else published
+ * meanwhile is dropped in favour of the first: its claim is dead weight until its segment goes.
+ */
+final class SavePath {
+    /** Copied and checksummed at a time, so that the checksum finds the bytes in the L2 cache. */
+    private static final int PIECE_BYTES = 256 << 10;
+
+    /** Runs that a full index sweeps before it evicts: some microseconds under the writer lock. */
+    private static final int SWEEP_RUNS = 4096;
+
+    private final Object writerLock;
+    private final PrefixIndex index;
+    private final HostTier host;
+    private final NvmeTier nvme;
+    private final Counters counters;
+    private final int lanes;
+
+    /** Position of the last accepted block. Guarded by the writer lock. */
+    private long accepted;
+
+    /** Claims that will be offered to the drive's queue. Guarded by the writer lock. */
+    private int promised;
+
+    private volatile long acceptedPublished;
+
+    SavePath(
+            Object writerLock,
+            PrefixIndex index,
+            HostTier host,
+            NvmeTier nvme,
+            Counters counters,
+            int lanes,
+            long lastPosition) {
+        this.writerLock = writerLock;
+        this.index = index;
+        this.host = host;
+        this.nvme = nvme;
+        this.counters = counters;
+        this.lanes = lanes;
+        this.accepted = lastPosition;
+        this.acceptedPublished = lastPosition;
+    }
+
+    long acceptedPosition() {
+        return acceptedPublished;
+    }
+
+    /** Saves blocks in turns, until one is dropped: what lies behind a hole could never be reached. */
+    void save(Workspace work, int count, SaveResult result) {
+        for (int done = 0; done < count; done += work.count) {
+            work.turn(done, Math.min(Workspace.TURN_BLOCKS_MAX, count - done));
+            saveTurn(work, result);
+            if (result.dropped() > 0) {
+                result.drop(count - done - work.count, result.reason());
+                break;
+            }
+        }
+        counters.saved(result, work.blockBytes);
+    }
+
+    private void saveTurn(Workspace work, SaveResult result) {
+        int lane;
+        int claimed;
+        synchronized (writerLock) {
+            lane = lane(work);
+            claimed = claim(work, lane, result);
+        }
+        if (claimed > 0) {
+            for (int i = 0; i < work.count; i++) {
+                if (work.states[i] == BlockState.CLAIMED) {
+                    take(work, i);
+                }
+            }
+        }
+        synchronized (writerLock) {
+            promised -= claimed;
+            publish(work, lane, result);
+        }
+    }
+
+    /** A request goes on in the lane where its parent lies open; one that leaves what was stored picks a lane by key. */
+    private int lane(Workspace work) {
+        if (work.parent(0) != null
+                && index.match(work.binding.indexNumber(), work.parent(0), work.parentOffset(0), 1, work.single) == 1) {
+            int open = host.laneOf(work.single.extent(Tier.HOST, 0));
+            if (open >= 0) {
+                return open;
+            }
+        }
+        return (int) Long.remainderUnsigned(work.keys().getLong(work.keyOffset(0)), lanes);
+    }
+
+    private int claim(Workspace work, int lane, SaveResult result) {
+        DropReason reason = nvme.state() == TierState.SERVING ? DropReason.NONE : DropReason.TIER_FAILED;
+        int room = nvme.queueFree() - promised;
+        int claimed = 0;
+        for (int i = 0; i < work.count; i++) {
+            if (index.contains(work.binding.indexNumber(), work.keys(), work.keyOffset(i))) {
+                work.states[i] = BlockState.PRESENT;
+                continue;
+            }
+            if (reason == DropReason.NONE && claimed >= room) {
+                reason = DropReason.QUEUE_FULL;
+            }
+            if (reason == DropReason.NONE) {
+                work.extents[i] = host.claim(lane, work.blockBytes);
+                reason = work.extents[i] == Extent.NONE ? DropReason.POOL_BUSY : DropReason.NONE;
+            }
+            if (reason != DropReason.NONE) {
+                for (int j = i; j < work.count; j++) {
+                    work.states[j] = BlockState.DROPPED;
+                }
+                result.drop(work.count - i, reason);
+                break;
+            }
+            work.states[i] = BlockState.CLAIMED;
+            claimed++;
+        }
+        promised += claimed;
+        return claimed;
+    }
+
+    /** Copies a block into its pages and lists it beside them; the checksum is taken of the copy, not of the source. */
+    private void take(Workspace work, int i) {
+        long extent = work.extents[i];
+        BlockListing listing = host.listing(extent, work.listing).clear();
+        listing.key(work.keys(), work.keyOffset(i));
+        if (work.parent(i) != null) {
+            listing.parent(work.parent(i), work.parentOffset(i));
+        }
+        MemoryRegion pool = host.memory();
+        long target = host.payloadOffset(extent);
+        work.checksum.reset().update(listing.region(), listing.offset(), PrefixIndex.KEY_BYTES);
+        for (int done = 0; done < work.blockBytes; done += PIECE_BYTES) {
+            int piece = Math.min(PIECE_BYTES, work.blockBytes - done);
+            work.blocks.copyOut(work.firstBlock + i, work.blockBytes, done, pool, target + done, piece);
+            work.checksum.update(pool, target + done, piece);
+        }
+        int padding = work.paddedBytes - work.blockBytes;
+        if (padding > 0) {
+            pool.fill(target + work.blockBytes, padding, (byte) 0);
+        }
+        listing.namespaceId64(work.shard.id64())
+                .namespaceEpoch(work.binding.epoch())
+                .storedBytes(work.blockBytes)
+                .logicalBytes(work.blockBytes)
+                .checksum(work.checksum.value())
+                .codec(BlockListing.CODEC_RAW);
+        work.checksums[i] = work.checksum.value();
+    }
+
+    private void publish(Workspace work, int lane, SaveResult result) {
+        // A clear between claim and now has forgotten these blocks already.
+        DropReason reason = work.shard.binding() == work.binding ? DropReason.NONE : DropReason.CLEARED;
+        for (int i = 0; i < work.count && work.states[i] != BlockState.DROPPED; i++) {
+            boolean claimed = work.states[i] == BlockState.CLAIMED;
+            Publication published = Publication.PRESENT;
+            if (reason == DropReason.NONE && claimed) {
+                published = publishOne(work, i);
+                reason = published == Publication.FULL ? DropReason.INDEX_FULL : DropReason.NONE;
+            }
+            if (reason == DropReason.NONE && published == Publication.PUBLISHED) {
+                accept(work, i, lane, result);
+                continue;
+            }
+            if (claimed) {
+                host.unpin(work.extents[i]);
+            }
+            if (reason == DropReason.NONE) {
+                result.present(1);
+            } else {
+                result.drop(1, reason);
+            }
+        }
+        acceptedPublished = accepted;
+    }
+
+    /** The birth is written before the drive's queue can see the block, and the queue takes over the claim's pin. */
+    private void accept(Workspace work, int i, int lane, SaveResult result) {
+        long position = ++accepted;
+        host.listing(work.extents[i], work.listing).birth(position);
+        nvme.offer(work.extents[i], position, lane);
+        result.accepted(position);
+    }
+
+    /** A full index evicts: dead runs are swept first; then the oldest segments go, for the saves to come. */
+    private Publication publishOne(Workspace work, int i) {
+        Publication published = tryPublish(work, i);
+        if (published == Publication.FULL && index.sweep(SWEEP_RUNS) > 0) {
+            published = tryPublish(work, i);
+        }
+        if (published == Publication.FULL) {
+            counters.indexFull.increment();
+            host.evictOldest();
+            nvme.requestEviction();
+        }
+        return published;
+    }
+
+    private Publication tryPublish(Workspace work, int i) {
+        return index.publish(
+                work.binding.indexNumber(),
+                work.parent(i),
+                work.parentOffset(i),
+                work.keys(),
+                work.keyOffset(i),
+                work.blockBytes,
+                work.checksums[i],
+                Tier.HOST,
+                work.extents[i]);
+    }
+}

@@ -1,0 +1,65 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.SegmentRow;
+import io.orbitkv.tiers.SegmentState;
+
+/**
+ * What the log has said of its segments since the catalog heard last. The log's thread notes, upkeep writes down in
+ * batches: never one transaction a segment, and never on the log's thread, which a commit would hold up.
+ */
+final class SegmentBook {
+    private final long[] useSequences;
+    private final SegmentState[] states;
+    private final int[] blocks;
+    private final int[] payloadPages;
+    private final int[] overheadPages;
+    private final int[] changed;
+    private final boolean[] isChanged;
+    private int changes;
+
+    SegmentBook(int segments) {
+        useSequences = new long[segments];
+        states = new SegmentState[segments];
+        blocks = new int[segments];
+        payloadPages = new int[segments];
+        overheadPages = new int[segments];
+        changed = new int[segments];
+        isChanged = new boolean[segments];
+    }
+
+    synchronized void note(
+            int segment, long useSequence, SegmentState state, int blockCount, int payload, int overhead) {
+        useSequences[segment] = useSequence;
+        states[segment] = state;
+        blocks[segment] = blockCount;
+        payloadPages[segment] = payload;
+        overheadPages[segment] = overhead;
+        if (!isChanged[segment]) {
+            isChanged[segment] = true;
+            changed[changes++] = segment;
+        }
+    }
+
+    synchronized boolean hasChanges() {
+        return changes > 0;
+    }
+
+    /** Moves what has changed into a batch of the catalog; how many rows. */
+    synchronized int drainTo(Catalog.Batch batch) {
+        int rows = changes;
+        for (int i = 0; i < rows; i++) {
+            int segment = changed[i];
+            isChanged[segment] = false;
+            batch.putSegment(new SegmentRow(
+                    segment,
+                    useSequences[segment],
+                    SegmentRow.State.valueOf(states[segment].name()),
+                    blocks[segment],
+                    payloadPages[segment],
+                    overheadPages[segment]));
+        }
+        changes = 0;
+        return rows;
+    }
+}

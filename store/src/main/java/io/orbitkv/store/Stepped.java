@@ -1,0 +1,54 @@
+package io.orbitkv.store;
+
+import io.orbitkv.tiers.NvmeTier;
+import org.agrona.concurrent.AgentInvoker;
+
+/** Threading for simulations: the caller steps every agent, so that a run is a function of its seed. */
+final class Stepped implements Driver {
+    /** A stop that takes more steps than this has hung: a bug. */
+    private static final int STOP_STEPS_MAX = 10_000_000;
+
+    private static final long IDLE_NANOS = 1_000_000;
+
+    private final NvmeTier log;
+    private final AgentInvoker logInvoker;
+    private final AgentInvoker upkeepInvoker;
+
+    Stepped(NvmeTier log, Upkeep upkeep) {
+        this.log = log;
+        this.logInvoker = new AgentInvoker(Stepped::fail, null, log);
+        this.upkeepInvoker = new AgentInvoker(Stepped::fail, null, upkeep);
+        logInvoker.start();
+        upkeepInvoker.start();
+    }
+
+    private static void fail(Throwable failure) {
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        if (failure instanceof RuntimeException exception) {
+            throw exception;
+        }
+        throw new IllegalStateException(failure);
+    }
+
+    /** One step of each agent; where none had work, simulated time passes. */
+    @Override
+    public void pause() {
+        if (logInvoker.invoke() + upkeepInvoker.invoke() == 0) {
+            log.await(IDLE_NANOS);
+        }
+    }
+
+    @Override
+    public boolean stop() {
+        for (int step = 0; step < STOP_STEPS_MAX; step++) {
+            if (log.stop()) {
+                log.onClose();
+                return true;
+            }
+            log.await(IDLE_NANOS);
+        }
+        return false;
+    }
+}

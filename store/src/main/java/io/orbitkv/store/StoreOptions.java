@@ -1,0 +1,271 @@
+package io.orbitkv.store;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.tiers.Durability;
+import java.nio.file.Path;
+import java.util.Objects;
+
+/**
+ * How a store is opened. Every setter checks its value, names its unit and returns this object; the store takes a copy.
+ */
+public final class StoreOptions implements Cloneable {
+    private static final long MIB = 1L << 20;
+
+    private final Path folder;
+    private long poolBytes = 1L << 30;
+    private long capBytes = 8L << 30;
+    private long segmentBytes;
+    private int blockBytesLargest = 64 << 10;
+    private int openSegments = 4;
+    private Durability durability = Durability.INTERVAL;
+    private long flushIntervalMillis = 100;
+    private long indexBlocksMax;
+    private long leaseMillis = 30_000;
+    private int leasesMax = 1024;
+    private int queryBlocksMax = 16_384;
+    private int writeQueueBlocks;
+    private int ringDepth = 64;
+    private long restoreTimeoutMillis = 10_000;
+    private long lockWaitMillis = 2_000;
+    private PageKind pageKind = PageKind.TRANSPARENT_HUGE;
+    private boolean verifyHost;
+    private WindowProbe probe = WindowProbe.NONE;
+
+    private StoreOptions(Path folder) {
+        this.folder = Objects.requireNonNull(folder, "folder");
+    }
+
+    /** Defaults for a data folder: pool of 1 GiB, cap of 8 GiB, flush every 100 ms. */
+    public static StoreOptions in(Path folder) {
+        return new StoreOptions(folder);
+    }
+
+    /** The data folder; created where it is missing. */
+    public Path folder() {
+        return folder;
+    }
+
+    /** Bytes of host memory that hold blocks. */
+    public StoreOptions poolBytes(long bytes) {
+        poolBytes = inRange("pool bytes", bytes, MIB, Long.MAX_VALUE / 2);
+        return this;
+    }
+
+    /** See {@link #poolBytes(long)}. */
+    public long poolBytes() {
+        return poolBytes;
+    }
+
+    /** Bytes that the data folder may ever take on the drive, all of the store's own files together. */
+    public StoreOptions capBytes(long bytes) {
+        capBytes = inRange("cap bytes", bytes, 1, Long.MAX_VALUE / 2);
+        return this;
+    }
+
+    /** See {@link #capBytes(long)}. */
+    public long capBytes() {
+        return capBytes;
+    }
+
+    /** Bytes of a segment of either tier: a power of two from 64 KiB to 64 MiB; 0 (default) follows the tier's size. */
+    public StoreOptions segmentBytes(long bytes) {
+        if (bytes != 0) {
+            inRange("segment bytes", bytes, 64 << 10, 64 * MIB);
+            if (Long.bitCount(bytes) != 1) {
+                throw new OrbitKvException(
+                        ErrorCode.BAD_ARGUMENT, "segment bytes must be a power of two, got " + bytes);
+            }
+        }
+        segmentBytes = bytes;
+        return this;
+    }
+
+    /** See {@link #segmentBytes(long)}. */
+    public long segmentBytes() {
+        return segmentBytes;
+    }
+
+    /** The largest block, in bytes, that families of this store will have: segments are made to hold a few of them. */
+    public StoreOptions blockBytesLargest(int bytes) {
+        blockBytesLargest = (int) inRange("largest block bytes", bytes, 1, 64 * MIB);
+        return this;
+    }
+
+    /** See {@link #blockBytesLargest(int)}. */
+    public int blockBytesLargest() {
+        return blockBytesLargest;
+    }
+
+    /** Segments of each tier that take blocks at the same time, so that requests do not mix; 1 to 16. */
+    public StoreOptions openSegments(int segments) {
+        openSegments = (int) inRange("open segments", segments, 1, 16);
+        return this;
+    }
+
+    /** See {@link #openSegments(int)}. */
+    public int openSegments() {
+        return openSegments;
+    }
+
+    /** When the store flushes by itself. */
+    public StoreOptions durability(Durability when) {
+        durability = Objects.requireNonNull(when, "durability");
+        return this;
+    }
+
+    /** See {@link #durability(Durability)}. */
+    public Durability durability() {
+        return durability;
+    }
+
+    /** Longest time between flushes at {@link Durability#INTERVAL}, in milliseconds; 1 to 60,000. */
+    public StoreOptions flushIntervalMillis(long millis) {
+        flushIntervalMillis = inRange("flush interval in ms", millis, 1, 60_000);
+        return this;
+    }
+
+    /** See {@link #flushIntervalMillis(long)}. */
+    public long flushIntervalMillis() {
+        return flushIntervalMillis;
+    }
+
+    /** Most blocks in the index; 0 (default) follows the sizes of the tiers and the largest block. */
+    public StoreOptions indexBlocksMax(long blocks) {
+        indexBlocksMax = blocks == 0 ? 0 : inRange("index blocks", blocks, 64, 1L << 36);
+        return this;
+    }
+
+    /** See {@link #indexBlocksMax(long)}. */
+    public long indexBlocksMax() {
+        return indexBlocksMax;
+    }
+
+    /** How long a lease lasts unless it is closed, in milliseconds. */
+    public StoreOptions leaseMillis(long millis) {
+        leaseMillis = inRange("lease in ms", millis, 1, 86_400_000);
+        return this;
+    }
+
+    /** See {@link #leaseMillis(long)}. */
+    public long leaseMillis() {
+        return leaseMillis;
+    }
+
+    /** Most leases at once; a query beyond is a miss. */
+    public StoreOptions leasesMax(int leases) {
+        leasesMax = (int) inRange("leases", leases, 1, 1 << 20);
+        return this;
+    }
+
+    /** See {@link #leasesMax(int)}. */
+    public int leasesMax() {
+        return leasesMax;
+    }
+
+    /** Most blocks of one query; keys beyond are not looked at. */
+    public StoreOptions queryBlocksMax(int blocks) {
+        queryBlocksMax = (int) inRange("query blocks", blocks, 1, 1 << 20);
+        return this;
+    }
+
+    /** See {@link #queryBlocksMax(int)}. */
+    public int queryBlocksMax() {
+        return queryBlocksMax;
+    }
+
+    /** Most blocks that wait to be written to the drive; 0 (default) follows the pool. */
+    public StoreOptions writeQueueBlocks(int blocks) {
+        writeQueueBlocks = blocks == 0 ? 0 : (int) inRange("write queue blocks", blocks, 1, 1 << 24);
+        return this;
+    }
+
+    /** See {@link #writeQueueBlocks(int)}. */
+    public int writeQueueBlocks() {
+        return writeQueueBlocks;
+    }
+
+    /** Most transfers in flight on the drive; 4 to 4096. */
+    public StoreOptions ringDepth(int transfers) {
+        ringDepth = (int) inRange("ring depth", transfers, 4, 4096);
+        return this;
+    }
+
+    /** See {@link #ringDepth(int)}. */
+    public int ringDepth() {
+        return ringDepth;
+    }
+
+    /** After how many milliseconds a restore gives up on a drive and reports a miss. */
+    public StoreOptions restoreTimeoutMillis(long millis) {
+        restoreTimeoutMillis = inRange("restore timeout in ms", millis, 1, 600_000);
+        return this;
+    }
+
+    /** See {@link #restoreTimeoutMillis(long)}. */
+    public long restoreTimeoutMillis() {
+        return restoreTimeoutMillis;
+    }
+
+    /** How long opening waits for the transfers of a killed predecessor to end, in milliseconds. */
+    public StoreOptions lockWaitMillis(long millis) {
+        lockWaitMillis = inRange("lock wait in ms", millis, 0, 600_000);
+        return this;
+    }
+
+    /** See {@link #lockWaitMillis(long)}. */
+    public long lockWaitMillis() {
+        return lockWaitMillis;
+    }
+
+    /** The pages to ask for behind the pool. */
+    public StoreOptions pageKind(PageKind kind) {
+        pageKind = Objects.requireNonNull(kind, "page kind");
+        return this;
+    }
+
+    /** See {@link #pageKind(PageKind)}. */
+    public PageKind pageKind() {
+        return pageKind;
+    }
+
+    /** Whether host restores verify the checksum as well as the full key. */
+    public StoreOptions verifyHost(boolean verify) {
+        verifyHost = verify;
+        return this;
+    }
+
+    /** See {@link #verifyHost(boolean)}. */
+    public boolean verifyHost() {
+        return verifyHost;
+    }
+
+    /** Who is told of crash windows; for tests. */
+    public StoreOptions probe(WindowProbe windows) {
+        probe = Objects.requireNonNull(windows, "probe");
+        return this;
+    }
+
+    /** See {@link #probe(WindowProbe)}. */
+    public WindowProbe probe() {
+        return probe;
+    }
+
+    StoreOptions copy() {
+        try {
+            return (StoreOptions) clone();
+        } catch (CloneNotSupportedException e) {
+            throw new AssertionError(e); // the class is cloneable
+        }
+    }
+
+    private static long inRange(String name, long value, long smallest, long largest) {
+        if (value < smallest || value > largest) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, name + " must be from " + smallest + " to " + largest + ", got " + value);
+        }
+        return value;
+    }
+}

@@ -1,0 +1,82 @@
+package io.orbitkv.store;
+
+/**
+ * What a store has done since it was opened, and what it holds: a snapshot whose numbers were read one after the other.
+ * Blocks count once for each shard.
+ *
+ * @param savedBlocks blocks that were taken in
+ * @param savedBytes their bytes
+ * @param presentBlocks blocks given to save that were stored already
+ * @param droppedBlocks blocks that save did not take in
+ * @param indexFull publications that the index refused
+ * @param queries queries
+ * @param queriedBlocks keys asked for
+ * @param hitHostBlocks blocks found in host memory
+ * @param hitNvmeBlocks blocks found on the drive only
+ * @param leasesRefused queries that missed because all leases were held
+ * @param restoredHostBlocks blocks restored from host memory
+ * @param restoredHostBytes their bytes
+ * @param restoredNvmeBlocks blocks restored from the drive
+ * @param restoredNvmeBytes their bytes
+ * @param missedBlocks leased blocks that a restore did not deliver
+ * @param overtakenBlocks blocks that moved or went between look-up and pin
+ * @param keyCollisions host blocks whose full key was another one than the index thought
+ * @param corruptBlocks blocks whose checksum failed; each is a miss and quarantined
+ * @param readErrors reads that the drive answered with an error
+ * @param readTimeouts restores that gave up on a drive
+ * @param clears scoped clears
+ * @param acceptedPosition position of the last block taken in
+ * @param writtenPosition up to where blocks survive a kill
+ * @param durablePosition up to where blocks survive a power loss
+ * @param nvmeAdmittedBlocks blocks written to the log
+ * @param nvmeAdmittedBytes their padded payload bytes
+ * @param nvmeWrittenBytes bytes written to the log: payloads, headers, footers
+ * @param nvmeReadBytes bytes read from the log for restores
+ * @param nvmeQueuedBlocks blocks that wait for the drive now
+ * @param nvmeSegmentsReused segments of the log that were given up for new blocks
+ * @param hostSegmentsReused segments of host memory that were given up for new blocks
+ * @param indexBlocks places in the index that hold a block, dead ones that wait for the sweep included
+ * @param indexBlocksMax most of them
+ * @param indexBytes native memory of the index
+ * @param leasesHeld leases that are held and have not expired
+ * @param ownBytes bytes that the store's files take on the drive
+ * @param capBytes most bytes that they may take
+ */
+public record StoreStats(
+        long savedBlocks,
+        long savedBytes,
+        long presentBlocks,
+        long droppedBlocks,
+        long indexFull,
+        long queries,
+        long queriedBlocks,
+        long hitHostBlocks,
+        long hitNvmeBlocks,
+        long leasesRefused,
+        long restoredHostBlocks,
+        long restoredHostBytes,
+        long restoredNvmeBlocks,
+        long restoredNvmeBytes,
+        long missedBlocks,
+        long overtakenBlocks,
+        long keyCollisions,
+        long corruptBlocks,
+        long readErrors,
+        long readTimeouts,
+        long clears,
+        long acceptedPosition,
+        long writtenPosition,
+        long durablePosition,
+        long nvmeAdmittedBlocks,
+        long nvmeAdmittedBytes,
+        long nvmeWrittenBytes,
+        long nvmeReadBytes,
+        long nvmeQueuedBlocks,
+        long nvmeSegmentsReused,
+        long hostSegmentsReused,
+        long indexBlocks,
+        long indexBlocksMax,
+        long indexBytes,
+        int leasesHeld,
+        long ownBytes,
+        long capBytes) {}

@@ -1,0 +1,71 @@
+package io.orbitkv.store;
+
+import io.orbitkv.tiers.NvmeTier;
+import java.util.concurrent.locks.LockSupport;
+import org.agrona.concurrent.AgentRunner;
+import org.agrona.concurrent.AgentTerminationException;
+import org.agrona.concurrent.SleepingMillisIdleStrategy;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Production threading: the log and upkeep on a thread each. */
+final class Threads implements Driver {
+    private static final Logger LOG = LoggerFactory.getLogger(Threads.class);
+
+    /** How often upkeep looks for work: a look costs about a microsecond, so this is next to nothing of a core. */
+    private static final int UPKEEP_SLEEP_MILLIS = 50;
+
+    /** What a waiter sleeps between two looks at a position. */
+    private static final long WAIT_NANOS = 50_000;
+
+    /** How long a clean stop may take before the log is abandoned as it stands, which is safe. */
+    private static final long STOP_NANOS_MAX = 10_000_000_000L;
+
+    private final LogThread log;
+    private final AgentRunner logRunner;
+    private final AgentRunner upkeepRunner;
+    private final Thread logThread;
+
+    Threads(NvmeTier nvme, Upkeep upkeep) {
+        log = new LogThread(nvme);
+        logRunner = new AgentRunner(log, Threads::report, null, log);
+        upkeepRunner =
+                new AgentRunner(new SleepingMillisIdleStrategy(UPKEEP_SLEEP_MILLIS), Threads::report, null, upkeep);
+        logThread = AgentRunner.startOnThread(logRunner, Threads::daemon);
+        AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
+    }
+
+    private static Thread daemon(Runnable loop) {
+        Thread thread = new Thread(loop);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    private static void report(Throwable failure) {
+        if (failure instanceof AgentTerminationException) {
+            return; // how the log's thread says that its clean stop is done
+        }
+        LOG.error("a thread of the store met an error", failure);
+    }
+
+    @Override
+    public void pause() {
+        LockSupport.parkNanos(WAIT_NANOS);
+    }
+
+    @Override
+    public boolean stop() {
+        upkeepRunner.close();
+        log.stop();
+        long deadline = System.nanoTime() + STOP_NANOS_MAX;
+        while (logThread.isAlive() && System.nanoTime() - deadline < 0) {
+            pause();
+        }
+        boolean clean = !logThread.isAlive();
+        if (!clean) {
+            log.abandon();
+        }
+        logRunner.close();
+        return clean;
+    }
+}

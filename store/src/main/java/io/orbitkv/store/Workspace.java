@@ -1,0 +1,143 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Match;
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.BlockChecksum;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.ReadBatch;
+import org.agrona.DirectBuffer;
+
+/**
+ * What one call of save, query or restore works on: its arguments, narrowed to the present turn, and its buffers.
+ * Pooled, so that calls allocate nothing.
+ */
+final class Workspace implements AutoCloseable {
+    /** Blocks that one turn handles: a batch of reads, and the bound on work under the writer lock. */
+    static final int TURN_BLOCKS_MAX = ReadBatch.READS_MAX;
+
+    /** What a turn has decided about one of its blocks. */
+    enum BlockState {
+        /** Stored before the save. */
+        PRESENT,
+        /** Pages are claimed and pinned; being filled. */
+        CLAIMED,
+        /** Not taken in. */
+        DROPPED,
+        /** Pinned in host memory. */
+        HOST,
+        /** Pinned on the drive. */
+        NVME,
+        /** In the destination. */
+        RESTORED,
+        /** Gone, or not what it should be. */
+        MISSED
+    }
+
+    // The call, and the turn within it.
+    ShardHandle shard;
+    ShardHandle.Binding binding;
+    Blocks blocks;
+    int blockBytes;
+    int paddedBytes;
+    int firstBlock;
+    int count;
+
+    /** Blocks of the turn that a restore has pinned. */
+    int pinned;
+
+    private DirectBuffer firstParent;
+    private int firstParentOffset;
+    private DirectBuffer keys;
+    private int keysOffset;
+
+    // Per block of the turn.
+    final BlockState[] states = new BlockState[TURN_BLOCKS_MAX];
+    final long[] extents = new long[TURN_BLOCKS_MAX];
+    final int[] checksums = new int[TURN_BLOCKS_MAX];
+    final int[] reads = new int[TURN_BLOCKS_MAX];
+
+    final Match prompt;
+    final Match turn = new Match(TURN_BLOCKS_MAX);
+    final Match single = new Match(1);
+    final BlockChecksum checksum = new BlockChecksum();
+    final BlockListing listing = new BlockListing();
+    final ReadBatch batch = new ReadBatch();
+
+    private final int stagingBytes;
+    private MemoryRegion staging;
+
+    Workspace(int queryBlocksMax, int stagingBytes) {
+        this.prompt = new Match(queryBlocksMax);
+        this.stagingBytes = stagingBytes;
+    }
+
+    void begin(ShardHandle ofShard, DirectBuffer parent, int parentOffset, DirectBuffer ofKeys, int offset, Blocks at) {
+        shard = ofShard;
+        blockBytes = ofShard.blockBytes();
+        paddedBytes = ofShard.paddedBytes();
+        firstParent = parent;
+        firstParentOffset = parentOffset;
+        keys = ofKeys;
+        keysOffset = offset;
+        blocks = at;
+    }
+
+    void turn(int from, int blockCount) {
+        firstBlock = from;
+        count = blockCount;
+        binding = shard.binding();
+    }
+
+    DirectBuffer keys() {
+        return keys;
+    }
+
+    /** Where the key of the turn's i-th block stands. */
+    int keyOffset(int i) {
+        return keysOffset + (firstBlock + i) * PrefixIndex.KEY_BYTES;
+    }
+
+    /** The buffer with the key before the turn's i-th block; null for a prompt's first block. */
+    DirectBuffer parent(int i) {
+        return firstBlock + i == 0 ? firstParent : keys;
+    }
+
+    int parentOffset(int i) {
+        return firstBlock + i == 0 ? firstParentOffset : keyOffset(i) - PrefixIndex.KEY_BYTES;
+    }
+
+    /** The checksum that a block with this key and payload must have. */
+    int checksumOf(MemoryRegion keyMemory, long keyAt, MemoryRegion payload, long payloadAt) {
+        return checksum.reset()
+                .update(keyMemory, keyAt, PrefixIndex.KEY_BYTES)
+                .update(payload, payloadAt, blockBytes)
+                .value();
+    }
+
+    /** Where reads land whose destination the store doesn't own; mapped at first use. */
+    MemoryRegion staging() {
+        if (staging == null) {
+            staging = MemoryRegion.anonymous(stagingBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.STAGING);
+        }
+        return staging;
+    }
+
+    int stagingBytes() {
+        return stagingBytes;
+    }
+
+    /** Whether no read into this workspace is in flight. */
+    boolean isDrained() {
+        return batch.isDrained();
+    }
+
+    @Override
+    public void close() {
+        if (staging != null) {
+            staging.close();
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** The embedded store: query, restore and save of KV blocks; composes index, tiers and recovery. */
+package io.orbitkv.store;

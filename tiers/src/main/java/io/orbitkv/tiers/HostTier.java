@@ -1,0 +1,256 @@
+package io.orbitkv.tiers;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.Resources;
+import java.util.Arrays;
+
+/**
+ * Host memory as a log: a pool cut into equal segments, filled page by page, evicted as a whole, the oldest first.
+ *
+ * <p>Beside each segment stand the listings of its blocks, in the layout of the drive, so that write-back copies them
+ * and a restore can compare full keys:
+ *
+ * <pre>
+ * memory    segment 0 | segment 1 | ...            payloads, each from a page's start, zero-padded to whole pages
+ * listings  segment s: segmentPages x 104 bytes    the n-th block of the segment at n x 104
+ * map       segment s: segmentPages x 2 bytes      first page of a block -> n
+ * </pre>
+ *
+ * <p>{@link #claim}, {@link #laneOf} and {@link #evictOldest} are called by one thread at a time (the store's writer
+ * lock); pins and reads are safe from any thread. A pin protects a segment's bytes for milliseconds; a segment with
+ * pins is never reused.
+ */
+public final class HostTier implements HostBlocks, AutoCloseable {
+    private static final int NOBODY = -1;
+
+    private final int segmentBytes;
+    private final int segmentPages;
+    private final int segments;
+    private final MemoryRegion memory;
+    private final MemoryRegion listings;
+    private final MemoryRegion listingOfPage;
+    private final Generations generations;
+    private final SegmentPins pins;
+
+    private final int[] openSegment;
+    private final int[] nextPage;
+    private final int[] blocks;
+    private final SegmentQueue free;
+    private final SegmentQueue sealed;
+    private final SegmentQueue draining;
+    private long evictedSegments;
+
+    /**
+     * Maps the pool.
+     *
+     * @param poolBytes its size; rounded down to whole segments
+     * @param segmentBytes size of a segment, a multiple of the page
+     * @param openSegments segments that take blocks at the same time
+     * @param pageKind the pages to ask for
+     * @throws OrbitKvException {@link ErrorCode#POOL_TOO_SMALL} below two segments for each open one
+     */
+    public HostTier(long poolBytes, int segmentBytes, int openSegments, PageKind pageKind) {
+        this.segmentBytes = segmentBytes;
+        this.segmentPages = segmentBytes / MemoryRegion.PAGE_BYTES;
+        this.segments = (int) Math.min(poolBytes / segmentBytes, Extent.SEGMENTS_MAX);
+        if (segments < 2 * openSegments) {
+            throw new OrbitKvException(
+                    ErrorCode.POOL_TOO_SMALL,
+                    "a pool of " + poolBytes + " bytes holds " + segments + " segments of " + segmentBytes
+                            + " bytes, but " + openSegments + " open ones need " + 2 * openSegments
+                            + "; make the pool at least " + 2L * openSegments * segmentBytes
+                            + " bytes, or segments smaller");
+        }
+        this.openSegment = new int[openSegments];
+        Arrays.fill(openSegment, NOBODY);
+        this.nextPage = new int[segments];
+        this.blocks = new int[segments];
+        this.free = new SegmentQueue(segments);
+        this.sealed = new SegmentQueue(segments);
+        this.draining = new SegmentQueue(segments);
+        for (int segment = 0; segment < segments; segment++) {
+            free.addLast(segment);
+        }
+        Resources made = new Resources();
+        try {
+            memory = made.keep(
+                    MemoryRegion.anonymous((long) segments * segmentBytes, pageKind, MemoryPurpose.HOST_POOL));
+            long pages = (long) segments * segmentPages;
+            listings = made.keep(
+                    MemoryRegion.anonymous(pages * BlockListing.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
+            listingOfPage =
+                    made.keep(MemoryRegion.anonymous(pages * Short.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
+            generations = made.keep(new Generations(segments));
+            pins = made.keep(new SegmentPins(segments));
+            made.release();
+        } finally {
+            made.close();
+        }
+    }
+
+    @Override
+    public Generations generations() {
+        return generations;
+    }
+
+    @Override
+    public MemoryRegion memory() {
+        return memory;
+    }
+
+    /** Size of a segment in bytes. */
+    public int segmentBytes() {
+        return segmentBytes;
+    }
+
+    /** How many segments the pool has. */
+    public int segments() {
+        return segments;
+    }
+
+    /** Segments reused so far. */
+    public long evictedSegments() {
+        return evictedSegments;
+    }
+
+    /**
+     * Claims pages for a block in a lane's open segment, opening another where it is full; the claim holds a pin.
+     *
+     * @param lane which open segment, below the number of them
+     * @param bytes the block's length, at most a segment
+     * @return where the block goes, or {@link Extent#NONE} when every other segment is pinned
+     */
+    public long claim(int lane, int bytes) {
+        int pages = Extent.pages(bytes);
+        assert pages > 0 && pages <= segmentPages : "a block of " + bytes + " bytes was let through";
+        int segment = openSegment[lane];
+        if (segment == NOBODY || nextPage[segment] + pages > segmentPages) {
+            int next = takeSegment();
+            if (next == NOBODY) {
+                return Extent.NONE;
+            }
+            if (segment != NOBODY) {
+                sealed.addLast(segment);
+            }
+            openSegment[lane] = next;
+            segment = next;
+        }
+        int page = nextPage[segment];
+        nextPage[segment] = page + pages;
+        listingOfPage.putShort(mapOffset(segment, page), (short) blocks[segment]++);
+        pins.add(segment);
+        return Extent.pack(segment, page, generations.current(segment));
+    }
+
+    /** The lane whose open segment holds this extent, or -1. */
+    public int laneOf(long extent) {
+        if (generations.isLive(extent)) {
+            for (int lane = 0; lane < openSegment.length; lane++) {
+                if (openSegment[lane] == Extent.segment(extent)) {
+                    return lane;
+                }
+            }
+        }
+        return NOBODY;
+    }
+
+    /** Frees the oldest segment that nobody has pinned; whether there was one. */
+    public boolean evictOldest() {
+        int segment = evict();
+        if (segment == NOBODY) {
+            return false;
+        }
+        free.addLast(segment);
+        return true;
+    }
+
+    private int takeSegment() {
+        int segment = free.isEmpty() ? NOBODY : free.removeFirst();
+        if (segment == NOBODY) {
+            segment = drained();
+        }
+        if (segment == NOBODY) {
+            segment = evict();
+        }
+        if (segment != NOBODY) {
+            nextPage[segment] = 0;
+            blocks[segment] = 0;
+        }
+        return segment;
+    }
+
+    private int drained() {
+        for (int segment = draining.first(); segment != SegmentQueue.NONE; segment = draining.after(segment)) {
+            if (pins.isFree(segment)) {
+                draining.remove(segment);
+                return segment;
+            }
+        }
+        return NOBODY;
+    }
+
+    /** The written order: unlink (by generation), raise, pins zero, free. A reader that pinned meanwhile delays its segment. */
+    private int evict() {
+        int segment = sealed.first();
+        while (segment != SegmentQueue.NONE) {
+            int next = sealed.after(segment);
+            if (pins.isFree(segment)) {
+                sealed.remove(segment);
+                generations.raise(segment);
+                evictedSegments++;
+                if (pins.isFree(segment)) {
+                    return segment;
+                }
+                draining.addLast(segment);
+            }
+            segment = next;
+        }
+        return NOBODY;
+    }
+
+    /**
+     * Pins the segment of an extent, then checks its generation (partner: {@link #evict} raises, then checks pins).
+     *
+     * @return false when the extent is stale: nothing is pinned then
+     */
+    public boolean pin(long extent) {
+        return pins.pin(extent, generations);
+    }
+
+    @Override
+    public void unpin(long extent) {
+        pins.remove(Extent.segment(extent));
+    }
+
+    @Override
+    public long payloadOffset(long extent) {
+        return (long) Extent.segment(extent) * segmentBytes + (long) Extent.page(extent) * MemoryRegion.PAGE_BYTES;
+    }
+
+    @Override
+    public BlockListing listing(long extent, BlockListing into) {
+        int segment = Extent.segment(extent);
+        int number = Short.toUnsignedInt(listingOfPage.getShort(mapOffset(segment, Extent.page(extent))));
+        return into.wrap(listings, ((long) segment * segmentPages + number) * BlockListing.BYTES);
+    }
+
+    private long mapOffset(int segment, int page) {
+        return ((long) segment * segmentPages + page) * Short.BYTES;
+    }
+
+    /** Frees the pool; nobody may read it any more. */
+    @Override
+    public void close() {
+        memory.close();
+        listings.close();
+        listingOfPage.close();
+        generations.close();
+        pins.close();
+    }
+}
