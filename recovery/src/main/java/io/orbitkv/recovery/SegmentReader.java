@@ -210,7 +210,9 @@ final class SegmentReader implements AutoCloseable {
             int end = page + BatchHeader.PAGES;
             int first = i;
             BatchHeader.begin(scratch, 0);
-            while (i < count && i - first < BatchHeader.LISTINGS_MAX && listing(i).firstPage() == end) {
+            while (i < count
+                    && i - first < BatchHeader.LISTINGS_MAX
+                    && listing(i).firstPage() == end) {
                 scratch.copyFrom(
                         BatchHeader.listingOffset(i - first), listings, Footer.listingOffset(i), BlockListing.BYTES);
                 end += look.pages();
