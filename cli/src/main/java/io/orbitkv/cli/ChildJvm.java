@@ -2,9 +2,9 @@ package io.orbitkv.cli;
 
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
+import java.io.BufferedInputStream;
 import java.io.BufferedReader;
 import java.io.DataInputStream;
-import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
