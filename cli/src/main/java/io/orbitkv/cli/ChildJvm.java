@@ -89,7 +89,7 @@ final class ChildJvm implements AutoCloseable {
 
     /** Kills it with SIGKILL; what it had put into the pipe before can still be read. */
     void kill() {
-        process.destroyForcibly();
+        process.toHandle().destroyForcibly(); // that of the process itself would close our ends of the pipes
     }
 
     /** Waits until it is gone, a bounded time; its exit code. */
