@@ -132,6 +132,11 @@ public final class Opening {
         }
     }
 
+    /** Whether a folder holds a store already, whose sizes stand. */
+    public static boolean holdsStore(DataFolder folder) {
+        return Catalog.exists(FolderNames.catalogPath(folder));
+    }
+
     /** Whether there is nothing of a store: no catalog, and no segment file. */
     private boolean isEmpty() {
         return !Catalog.exists(FolderNames.catalogPath(folder))

@@ -126,7 +126,7 @@ public final class KvStore implements AutoCloseable {
                     options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
             IndexMaker maker = made.keep(new IndexMaker(sizes.indexBlocksMax(), host.generations()));
             long started = System.nanoTime();
-            opened = Opening.open(folder, opening, maker, clock, options.probe());
+            opened = Opening.open(folder, sized(opening, options, sizes, folder), maker, clock, options.probe());
             catalog = made.keep(opened.catalog());
             index = maker.index();
             logGenerations = maker.generations();
@@ -184,6 +184,13 @@ public final class KvStore implements AutoCloseable {
         } finally {
             made.close();
         }
+    }
+
+    /** A store that is there already keeps its segments, unless the caller insists on a size. */
+    private static OpeningOptions sized(OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolder folder) {
+        boolean follow = options.segmentBytes() == 0 && Opening.holdsStore(folder);
+        return opening.withSegmentBytes(follow ? 0 : sizes.logSegmentBytes())
+                .withLockWaitNanos(options.lockWaitMillis() * 1_000_000);
     }
 
     private static NvmeOptions logOptions(StoreOptions options, Sizes sizes) {

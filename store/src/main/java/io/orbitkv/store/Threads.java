@@ -3,6 +3,7 @@ package io.orbitkv.store;
 import io.orbitkv.tiers.NvmeTier;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.AgentRunner;
+import org.agrona.concurrent.AgentTerminationException;
 import org.agrona.concurrent.SleepingMillisIdleStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,6 +42,9 @@ final class Threads implements Driver {
     }
 
     private static void report(Throwable failure) {
+        if (failure instanceof AgentTerminationException) {
+            return; // how the log's thread says that its clean stop is done
+        }
         LOG.error("a thread of the store met an error", failure);
     }
 

@@ -16,7 +16,8 @@ class DocumentsTest {
     void operationsExplainEveryErrorCode() throws IOException {
         String operations = Files.readString(ROOT.resolve("docs/operations.md"));
         for (ErrorCode code : ErrorCode.values()) {
-            String row = "| " + code.label() + " | " + code + " | " + code.category().exitCode() + " |";
+            String row =
+                    "| " + code.label() + " | " + code + " | " + code.category().exitCode() + " |";
             assertTrue(operations.contains(row), () -> "docs/operations.md lacks a row that starts with " + row);
         }
     }
