@@ -213,7 +213,8 @@ final class SegmentReader implements AutoCloseable {
         }
     }
 
-    private void begin(int number, long use) {
+    /** Forgets what was read: the segment holds nothing. */
+    void begin(int number, long use) {
         segment = number;
         useSequence = use;
         fromFooter = false;
@@ -260,6 +261,11 @@ final class SegmentReader implements AutoCloseable {
 
     int batches() {
         return batches;
+    }
+
+    /** The page behind the last block that was listed. */
+    int endPage() {
+        return endPage;
     }
 
     int payloadPages() {

@@ -92,6 +92,7 @@ final class SavePath {
         }
         synchronized (writerLock) {
             promised -= claimed;
+            index.expect(claimed);
             publish(work, lane, result);
         }
     }
