@@ -1,6 +1,7 @@
 package io.orbitkv.store;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.index.Family;
@@ -8,6 +9,7 @@ import io.orbitkv.kit.Gen;
 import io.orbitkv.kit.Seed;
 import io.orbitkv.kit.TestFolders;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -71,6 +73,30 @@ class FamilyPropertyTest {
             try (Modelled modelled = new Modelled(store, shard, model, BLOCKS_MAX)) {
                 restoreAll(modelled, prompts);
                 assertEquals(0, store.stats().restoredHostBlocks(), "all came from the drive");
+            }
+        }
+    }
+
+    @Test
+    void blocksLargerThanTheOptionsForesawComeBackToo() {
+        int blockBytes = 9 * MIB;
+        StoreOptions options = StoreOptions.in(folders.make("large"))
+                .poolBytes(32 * MIB)
+                .capBytes(136 * MIB)
+                .segmentBytes(16 * MIB)
+                .openSegments(1);
+        try (KvStore store = KvStore.open(options)) {
+            ShardHandle shard =
+                    store.openFamily(Modelled.family(blockBytes).build()).shard(0);
+            try (Modelled modelled = new Modelled(store, shard, new Modelled.Model(), 3)) {
+                Prompt prompt = Prompt.random(gen, 3);
+                for (int i = 0; i < 3; i++) {
+                    modelled.saveAll(prompt, i, 1); // the pool holds two
+                    modelled.written();
+                }
+                assertTimeoutPreemptively(
+                        Duration.ofSeconds(30), () -> assertEquals(3, modelled.restore(prompt, 0, 3, gen)));
+                assertTrue(store.stats().restoredNvmeBlocks() > 0, store.stats()::toString);
             }
         }
     }
