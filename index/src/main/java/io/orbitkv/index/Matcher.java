@@ -20,13 +20,14 @@ final class Matcher {
     private static final int TAG_IN_KEY = 8;
 
     /** Segment 1 in generation 0, which no extent has, {@link Extent#NONE} included. */
-    private static final long NOT_LOOKED_YET = 1L << 40;
+    private static final long NOT_LOOKED_YET = Extent.pack(1, 0, 1) - 1;
 
     /** Lines of a run touched ahead of its walk; more cost as much as they save (measured: 2 to 4 % of a match). */
     private static final int LINES_TOUCHED = 16;
 
     /** Of an extent, all but the page. */
-    private static final long SEGMENT_AND_GENERATION = ~((long) (Extent.PAGES_MAX - 1) << 24);
+    private static final long SEGMENT_AND_GENERATION =
+            ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
 
     /** Looks before a reader that is overtaken again and again gives up with a miss; some 0.1 s. */
     private static final int LOOKS_MAX = 100_000;
@@ -149,7 +150,9 @@ final class Matcher {
         if ((sequence & 1) != 0) {
             return UNSTABLE;
         }
-        int inRun = memory.getIntAcquire(base + Runs.COUNT) - Place.offset(place);
+        // Where the memory changes its class right now, the count may be any number.
+        int blocks = Math.min(memory.getIntAcquire(base + Runs.COUNT), RunMemory.capacity(Place.sizeClass(place)));
+        int inRun = blocks - Place.offset(place);
         int most = memory.getInt(base + Runs.NAMESPACE) == namespace ? Math.min(inRun, count - at) : 0;
         if (most > 0) {
             memory.copyTo(Runs.block(place), into.rows, at * Match.ROW_LONGS, most * Match.ROW_LONGS);
@@ -204,7 +207,7 @@ final class Matcher {
     /** The extent in a row if it is live; otherwise it becomes {@link Extent#NONE} there. */
     private static long live(Generations generations, long[] rows, int at) {
         long extent = rows[at];
-        if (extent != Extent.NONE && !generations.isLive(extent)) {
+        if (extent != Extent.NONE && !Runs.isLive(generations, extent)) {
             rows[at] = Extent.NONE;
             return Extent.NONE;
         }
