@@ -29,7 +29,7 @@ class PrefixIndexTest {
 
     static LongStream seeds() {
         Long replay = Long.getLong("orbitkv.seed");
-        return replay != null ? LongStream.of(replay) : LongStream.range(0, 40);
+        return replay != null ? LongStream.of(replay) : LongStream.range(0, 24);
     }
 
     @ParameterizedTest(name = "seed {0}")
