@@ -1,6 +1,8 @@
 package io.orbitkv.recovery;
 
 import io.orbitkv.index.Catalog;
+import io.orbitkv.index.CatalogContents;
+import io.orbitkv.index.CatalogCounter;
 import io.orbitkv.index.CatalogIdentity;
 import io.orbitkv.nativeio.DataFolder;
 import io.orbitkv.nativeio.ErrorCode;
@@ -31,17 +33,35 @@ final class Creation {
 
     /** Whether an earlier creation did not come to its end. */
     static boolean isUnfinished(DataFolder folder, LockPage lockPage) {
-        // The lock page is written by the first opening that got further: then the file means nothing.
-        return folder.exists(FolderNames.INCOMPLETE) && (lockPage == null || lockPage.epoch() == 0);
+        // The first opening that got further than this left an epoch in lock page and catalog: then the file means
+        // nothing, whoever put it there.
+        if (!folder.exists(FolderNames.INCOMPLETE) || (lockPage != null && lockPage.epoch() != 0)) {
+            return false;
+        }
+        try {
+            CatalogContents contents = Catalog.read(FolderNames.catalogPath(folder));
+            return contents.counter(CatalogCounter.EPOCH) == 0;
+        } catch (OrbitKvException e) {
+            return true; // missing, or half made
+        }
     }
 
-    /** Makes everything and answers the open catalog. The folder is locked, and holds nothing but our own. */
-    Catalog create(long nowMillis) {
+    /** Refuses a cap that is too small, or too large for the file system. */
+    void requireRoom() {
+        requireSpace(budget());
+    }
+
+    private Budget budget() {
         if (options.capBytes() <= 0) {
             throw new OrbitKvException(
                     ErrorCode.CAP_TOO_SMALL, "there is no store in " + folder.path() + " yet: give a cap to make one");
         }
-        Budget budget = Budget.of(options.capBytes(), options.segmentBytes(), options.segmentsMin());
+        return Budget.of(options.capBytes(), options.segmentBytes(), options.segmentsMin());
+    }
+
+    /** Makes everything and answers the open catalog. The folder is locked, and holds nothing but our own. */
+    Catalog create(long nowMillis) {
+        Budget budget = budget();
         removeLeftovers();
         requireSpace(budget);
         ByteBuffer id = ByteBuffer.wrap(newStoreId());

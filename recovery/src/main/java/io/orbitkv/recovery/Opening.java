@@ -103,14 +103,19 @@ public final class Opening {
     }
 
     private OpenedFolder run() {
+        List<String> foreign = FolderNames.foreign(folder);
+        Creation creation = new Creation(folder, options, probe);
+        if (!folder.exists(FolderNames.LOCK) && isEmpty()) {
+            // What can be refused without a trace is refused before the lock file is made.
+            refuseForeign(foreign);
+            creation.requireRoom();
+        }
         folder.lock(FolderNames.LOCK, options.lockWaitNanos());
         LockPage lockPage = LockPage.read(folder);
-        List<String> foreign = FolderNames.foreign(folder);
-        boolean unfinished = Creation.isUnfinished(folder, lockPage);
-        boolean fresh = unfinished || isEmpty();
+        boolean fresh = isEmpty() || Creation.isUnfinished(folder, lockPage);
         if (fresh) {
             refuseForeign(foreign);
-            catalog = new Creation(folder, options, probe).create(nowMillis());
+            catalog = creation.create(nowMillis());
         } else {
             catalog = Catalog.open(FolderNames.catalogPath(folder), probe);
         }
@@ -140,8 +145,8 @@ public final class Opening {
     /** Whether there is nothing of a store: no catalog, and no segment file. */
     private boolean isEmpty() {
         return !Catalog.exists(FolderNames.catalogPath(folder))
-                && folder.list(LogGeometry.FOLDER).isEmpty()
-                && folder.list(FolderNames.SNAPSHOT).isEmpty();
+                && folder.list(LogGeometry.FOLDER).stream().allMatch(name -> LogGeometry.fileNumber(name) < 0)
+                && !Snapshot.exists(folder);
     }
 
     private void refuseForeign(List<String> foreign) {

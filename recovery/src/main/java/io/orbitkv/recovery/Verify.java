@@ -1,0 +1,351 @@
+package io.orbitkv.recovery;
+
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.CatalogContents;
+import io.orbitkv.index.QuarantineRow;
+import io.orbitkv.index.SegmentRow;
+import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.Footer;
+import io.orbitkv.tiers.LogGeometry;
+import io.orbitkv.tiers.Verdict;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+
+/**
+ * Reads everything in a data folder and says what is wrong with it: catalog, segment headers, batches, footers, every
+ * block's bytes, snapshot, accounting. Changes nothing, and reads beside a process that holds the folder if it must.
+ */
+public final class Verify {
+    private static final int PROBLEMS_MAX = 100;
+    private static final int READS_MAX = 3;
+
+    private final DataFolder folder;
+    private final OpeningOptions options;
+    private final List<Problem> problems = new ArrayList<>();
+    private final Map<Integer, SegmentRow> rows = new HashMap<>();
+    private final Set<List<Long>> quarantine = new HashSet<>();
+    private long problemsFound;
+    private LogGeometry geometry;
+    private boolean sameBoot = true;
+    private String note = "";
+    private int used;
+    private int free;
+    private long footers;
+    private long batches;
+    private long blocks;
+    private long bytesChecked;
+    private long wrongBlocks;
+    private long quarantinedBlocks;
+    private long unsureBlocks;
+    private long payloadPages;
+    private long overheadPages;
+    private long freePages;
+    private boolean snapshot;
+
+    private Verify(DataFolder folder, OpeningOptions options) {
+        this.folder = folder;
+        this.options = options;
+    }
+
+    /**
+     * Verifies a folder. It is locked as long as {@code folder} stays open; where another process holds it, it is read
+     * beside that one, and the report's note says so.
+     *
+     * @param folder not locked yet; stays the caller's
+     * @param options read threads, wait for the lock, progress; sizes don't matter
+     * @return what was found
+     * @throws OrbitKvException {@link ErrorCode#FOLDER_UNUSABLE} when there is no store; {@link ErrorCode#DRIVE}
+     */
+    public static VerifyReport run(DataFolder folder, OpeningOptions options) {
+        return new Verify(folder, options).run();
+    }
+
+    private VerifyReport run() {
+        if (!folder.exists(FolderNames.CATALOG) && !folder.exists(LogGeometry.FOLDER)) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE, "there is no store in " + folder.path() + "; name another folder");
+        }
+        lock();
+        CatalogContents catalog = readCatalog();
+        if (catalog != null) {
+            LockPage lockPage = LockPage.read(folder);
+            sameBoot = lockPage != null && lockPage.isOfBoot(folder.bootId());
+            geometry = Opening.geometry(catalog.identity());
+            catalog.segments().forEach(row -> rows.put(row.segment(), row));
+            for (QuarantineRow row : catalog.quarantine()) {
+                quarantine.add(List.of((long) row.segment(), row.useSequence(), (long) row.page()));
+            }
+            if (filesAreWhole()) {
+                readSegments();
+                checkAccounting();
+            }
+            readSnapshot(catalog);
+        }
+        return report();
+    }
+
+    private void lock() {
+        try {
+            folder.lock(FolderNames.LOCK, options.lockWaitNanos());
+        } catch (OrbitKvException e) {
+            if (e.code() != ErrorCode.FOLDER_IN_USE) {
+                throw e;
+            }
+            note = "the folder is in use: what is being written during the reading may look wrong (" + e.getMessage()
+                    + ")";
+        }
+    }
+
+    private CatalogContents readCatalog() {
+        OrbitKvException last = null;
+        for (int i = 0; i < READS_MAX; i++) {
+            try {
+                return Catalog.read(FolderNames.catalogPath(folder));
+            } catch (OrbitKvException e) {
+                if (e.code() != ErrorCode.CATALOG) {
+                    throw e;
+                }
+                last = e;
+                if (note.isEmpty()) {
+                    break; // nobody writes, so another read finds the same
+                }
+            }
+        }
+        problem(ErrorCode.CATALOG, FolderNames.CATALOG, -1, -1, last.getMessage());
+        return null;
+    }
+
+    private boolean filesAreWhole() {
+        boolean whole = true;
+        for (int number = 0; number < geometry.files(); number++) {
+            String name = LogGeometry.fileName(number);
+            if (!folder.exists(name)) {
+                problem(ErrorCode.SEGMENT_FILE, name, -1, -1, "it is missing");
+                whole = false;
+                continue;
+            }
+            try (StorageFile file = folder.open(name, false)) {
+                if (file.bytes() != geometry.fileBytes(number)) {
+                    String text = "it has " + file.bytes() + " bytes and should have " + geometry.fileBytes(number);
+                    problem(ErrorCode.SEGMENT_FILE, name, -1, -1, text);
+                    whole = false;
+                }
+            }
+        }
+        return whole;
+    }
+
+    private void readSegments() {
+        try (ReaderPool readers = new ReaderPool(folder, geometry, options.readThreads())) {
+            int segments = geometry.segments();
+            Found[] found = new Found[segments];
+            int[] done = new int[1];
+            readers.each(
+                    IntStream.range(0, segments).toArray(),
+                    (reader, segment) -> found[segment] = read(reader, segment),
+                    reader -> {
+                        take(reader, found[done[0]]);
+                        found[done[0]] = null;
+                        done[0]++;
+                        options.progress().onProgress("verifying segments", done[0], segments);
+                    });
+        }
+    }
+
+    /** What a reading thread found in a segment; the reader holds its listings. */
+    private record Found(
+            int segment,
+            Verdict header,
+            boolean headerIsZero,
+            long use,
+            Verdict footer,
+            boolean footerAgrees,
+            int footerBlocks,
+            Verdict end,
+            int endPage) {}
+
+    private Found read(SegmentReader reader, int segment) {
+        Verdict header = reader.readHeader(segment);
+        boolean zero = header == Verdict.ABSENT && reader.isZeroHeader();
+        long use = reader.useSequence();
+        boolean ours = header == Verdict.VALID
+                || header == Verdict.ABSENT
+                || header == Verdict.TORN
+                || header == Verdict.MALFORMED;
+        if (use == 0 && ours && !(zero && isFreeInCatalog(segment))) {
+            use = reader.useBehindHeader(segment);
+        }
+        if (use == 0) {
+            reader.begin(segment, 0);
+            return new Found(segment, header, zero, 0, Verdict.ABSENT, true, 0, Verdict.ABSENT, 0);
+        }
+        Verdict footer = reader.readFooter(segment, use);
+        int footerBlocks = reader.count();
+        List<byte[]> fromFooter = new ArrayList<>();
+        for (int i = 0; footer == Verdict.VALID && i < footerBlocks; i++) {
+            fromFooter.add(reader.listingBytes(i));
+        }
+        reader.readBatches(segment, use);
+        int endPage = reader.endPage();
+        Verdict end = reader.endVerdict();
+        boolean agrees = footer != Verdict.VALID || reader.count() == footerBlocks;
+        for (int i = 0; agrees && footer == Verdict.VALID && i < footerBlocks; i++) {
+            agrees = Arrays.equals(fromFooter.get(i), reader.listingBytes(i));
+        }
+        if (footer == Verdict.VALID && !agrees) {
+            reader.readFooter(segment, use); // the footer is what an opening believes
+        }
+        reader.checkPayloads();
+        return new Found(segment, header, zero, use, footer, agrees, footerBlocks, end, endPage);
+    }
+
+    private boolean isFreeInCatalog(int segment) {
+        SegmentRow row = rows.get(segment);
+        return row == null || row.state() == SegmentRow.State.FREE;
+    }
+
+    private void take(SegmentReader reader, Found found) {
+        int segment = found.segment();
+        checkHeader(found);
+        if (found.use() == 0 || reader.count() == 0) {
+            free++;
+            freePages += geometry.segmentPages();
+            return;
+        }
+        used++;
+        SegmentRow row = rows.get(segment);
+        boolean ofThisUse = row != null && row.useSequence() == found.use();
+        checkFooter(found, ofThisUse && row.state() != SegmentRow.State.OPEN && !isFreeInCatalog(segment), reader);
+        batches += reader.batches();
+        blocks += reader.count();
+        payloadPages += reader.payloadPages();
+        overheadPages += geometry.segmentPages() - reader.payloadPages();
+        boolean sure = sameBoot || (ofThisUse && row.state() == SegmentRow.State.DURABLE);
+        for (int i = 0; i < reader.count(); i++) {
+            checkBlock(reader, i, sure);
+        }
+    }
+
+    private void checkHeader(Found found) {
+        boolean fine = found.header() == Verdict.VALID || (found.headerIsZero() && isFreeInCatalog(found.segment()));
+        if (fine) {
+            return;
+        }
+        ErrorCode code = found.header() == Verdict.OTHER_STORE
+                ? ErrorCode.OTHER_STORE
+                : found.header() == Verdict.OTHER_VERSION ? ErrorCode.OTHER_VERSION : ErrorCode.SEGMENT_HEADER;
+        problem(code, file(found.segment()), found.segment(), 0, "the header does not check out: " + found.header());
+    }
+
+    private void checkFooter(Found found, boolean sealed, SegmentReader reader) {
+        int segment = found.segment();
+        if (found.footer() == Verdict.VALID) {
+            footers++;
+            if (!found.footerAgrees()) {
+                String text = "the batch header here (" + found.end() + ") ends the walk, and the footer lists "
+                        + found.footerBlocks() + " blocks";
+                problem(ErrorCode.BATCH_HEADER, file(segment), segment, found.endPage(), text);
+            }
+            return;
+        }
+        boolean roomForOne = found.endPage() + Footer.pagesFor(reader.count()) <= geometry.segmentPages();
+        if (sealed && roomForOne) {
+            int page = geometry.segmentPages() - 1;
+            problem(ErrorCode.FOOTER, file(segment), segment, page, "the footer does not check out: " + found.footer());
+        }
+    }
+
+    private void checkBlock(SegmentReader reader, int i, boolean sure) {
+        BlockListing block = reader.listing(i);
+        bytesChecked += block.storedBytes();
+        if (!reader.isWrong(i)) {
+            return;
+        }
+        int segment = reader.segment();
+        if (quarantine.contains(List.of((long) segment, reader.useSequence(), (long) block.firstPage()))) {
+            quarantinedBlocks++;
+        } else if (sure) {
+            wrongBlocks++;
+            String text = String.format(
+                    "block %016x of %d bytes does not match its checksum",
+                    Long.reverseBytes(block.region().getLong(block.offset())), block.storedBytes());
+            problem(ErrorCode.BLOCK_CHECKSUM, file(segment), segment, block.firstPage(), text);
+        } else {
+            unsureBlocks++;
+        }
+    }
+
+    private void checkAccounting() {
+        if (payloadPages + overheadPages + freePages != preallocatedPages()) {
+            problem(ErrorCode.ACCOUNTING, LogGeometry.FOLDER, -1, -1, "the pages do not add up: " + report());
+        }
+    }
+
+    private void readSnapshot(CatalogContents catalog) {
+        if (!folder.exists(FolderNames.MARKER)) {
+            return;
+        }
+        Snapshot.Marker marker = Snapshot.readMarkerPage(folder);
+        if (marker == null) {
+            problem(ErrorCode.SNAPSHOT, FolderNames.MARKER, -1, -1, "it does not check out");
+            return;
+        }
+        if (marker.transaction() != catalog.transaction()) {
+            note += (note.isEmpty() ? "" : "; ") + "the snapshot is older than the catalog and will not be used";
+            return;
+        }
+        String odd =
+                Snapshot.readIndex(folder, geometry, marker, list -> (namespace, c, k, t, s, p, b, sum, d) -> true);
+        snapshot = odd == null;
+        if (odd != null) {
+            problem(ErrorCode.SNAPSHOT, FolderNames.INDEX, -1, -1, odd);
+        }
+    }
+
+    private String file(int segment) {
+        return LogGeometry.fileName(geometry.file(segment));
+    }
+
+    private void problem(ErrorCode code, String file, int segment, int page, String text) {
+        problemsFound++;
+        if (problems.size() < PROBLEMS_MAX) {
+            problems.add(new Problem(code, file, segment, page, text));
+        }
+    }
+
+    private long preallocatedPages() {
+        return geometry == null ? 0 : (long) geometry.segments() * geometry.segmentPages();
+    }
+
+    private VerifyReport report() {
+        return new VerifyReport(
+                used,
+                free,
+                footers,
+                batches,
+                blocks,
+                blocks,
+                bytesChecked,
+                wrongBlocks,
+                quarantinedBlocks,
+                unsureBlocks,
+                payloadPages,
+                overheadPages,
+                freePages,
+                preallocatedPages(),
+                snapshot,
+                problemsFound,
+                List.copyOf(problems),
+                note);
+    }
+}
