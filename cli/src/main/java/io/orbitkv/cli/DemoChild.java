@@ -2,7 +2,6 @@ package io.orbitkv.cli;
 
 import io.orbitkv.kit.Payload;
 import io.orbitkv.nativeio.ErrorCode;
-import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.store.Blocks;
@@ -54,7 +53,8 @@ final class DemoChild implements Callable<Integer> {
     @Option(names = "--check", description = "Answer for blocks that the parent asks about, before the first request.")
     private boolean check;
 
-    private final DataInputStream in = new DataInputStream(new BufferedInputStream(new FileInputStream(FileDescriptor.in)));
+    private final DataInputStream in =
+            new DataInputStream(new BufferedInputStream(new FileInputStream(FileDescriptor.in)));
     private final DataOutputStream out =
             new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
     private final PendingBlocks pending = new PendingBlocks();
@@ -112,7 +112,7 @@ final class DemoChild implements Callable<Integer> {
             if (check) {
                 answer();
             }
-            readBytesAtStart = Machine.readBytes();
+            readBytesAtStart = DriveReads.bytes();
             restoredStats = store.stats();
             nvmeBytesAtStart = restoredStats.restoredNvmeBytes();
             for (int request = from; request < workload.requests(); request++) {
@@ -176,8 +176,7 @@ final class DemoChild implements Callable<Integer> {
 
     /** Whether a place of the buffer holds the bytes that belong to a key. */
     private boolean isRight(int place, int keyBlock) {
-        return Payload.firstDifference(
-                        buffer, (long) place * blockBytes, blockBytes, keys.head(keyBlock), options.seed)
+        return Payload.firstDifference(buffer, (long) place * blockBytes, blockBytes, keys.head(keyBlock), options.seed)
                 == Payload.NO_DIFFERENCE;
     }
 
@@ -223,7 +222,7 @@ final class DemoChild implements Callable<Integer> {
         out.writeLong(restoreNanos);
         out.writeLong(saveNanos);
         out.writeLong(after.restoredNvmeBytes() - nvmeBytesAtStart); // before the drive's count, which thus covers it
-        out.writeLong(Machine.readBytes() - readBytesAtStart);
+        out.writeLong(DriveReads.bytes() - readBytesAtStart);
         tellWritten();
         out.flush();
     }

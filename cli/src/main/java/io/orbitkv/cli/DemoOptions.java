@@ -60,7 +60,8 @@ final class DemoOptions {
     @Option(
             names = "--requests",
             paramLabel = "<n>",
-            description = "How many requests to generate, at least 2; not with --trace. Default: " + REQUESTS_DEFAULT + ".")
+            description =
+                    "How many requests to generate, at least 2; not with --trace. Default: " + REQUESTS_DEFAULT + ".")
     Integer requests;
 
     @Option(
@@ -73,7 +74,8 @@ final class DemoOptions {
             names = "--seed",
             paramLabel = "<n>",
             defaultValue = "1",
-            description = "Seed of generated chats and of every block's bytes; any whole number. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Seed of generated chats and of every block's bytes; any whole number. Default: ${DEFAULT-VALUE}.")
     long seed;
 
     /** Refuses what makes no sense together, before anything is started. */

@@ -76,8 +76,8 @@ final class DemoReport {
                 + millis(demo.after.openNanos) + " ms with " + demo.after.blocksIndexed
                 + " blocks; first query answered " + millis(demo.after.firstQueryNanos) + " ms after opening began, "
                 + millis(demo.restartNanos) + " ms after the kill.");
-        out.println("Drive: at most " + Sizes.text(demo.diskPeakBytes) + " of the cap of " + Sizes.text(options.capBytes)
-                + " (" + demo.diskSamples + " looks from outside).");
+        out.println("Drive: at most " + Sizes.text(demo.diskPeakBytes) + " of the cap of "
+                + Sizes.text(options.capBytes) + " (" + demo.diskSamples + " looks from outside).");
         out.println("Plot: " + plot.toAbsolutePath());
     }
 
@@ -93,7 +93,10 @@ final class DemoReport {
                 .put("block_bytes", options.blockBytes)
                 .put("hit_blocks", total.hits())
                 .put("hit_rate", total.hitRate());
-        json.object("hits_by_tier").put("host", total.hostHits).put("nvme", total.nvmeHits).end();
+        json.object("hits_by_tier")
+                .put("host", total.hostHits)
+                .put("nvme", total.nvmeHits)
+                .end();
         phase(json.object("before"), demo.before).end();
         phase(json.object("after"), demo.after).end();
         json.put("wrong_blocks", wrong())

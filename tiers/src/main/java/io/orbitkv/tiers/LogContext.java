@@ -36,6 +36,7 @@ final class LogContext implements AutoCloseable {
     private volatile OrbitKvException failure;
 
     private volatile boolean evictionRequested;
+    private boolean sealRequested;
 
     LogContext(
             LogGeometry geometry,
@@ -100,6 +101,18 @@ final class LogContext implements AutoCloseable {
         if (requested) {
             evictionRequested = false;
         }
+        return requested;
+    }
+
+    /** Asks the next lane that has nothing else to do to seal its segment, so that it can be given up. Agent's thread. */
+    void requestSeal() {
+        sealRequested = true;
+    }
+
+    /** Whether that was asked for and no lane has done it yet; the one that asks does it. Agent's thread. */
+    boolean takeSealRequest() {
+        boolean requested = sealRequested;
+        sealRequested = false;
         return requested;
     }
 
