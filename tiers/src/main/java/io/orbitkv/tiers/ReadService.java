@@ -112,7 +112,7 @@ final class ReadService {
     }
 
     private boolean isReadable(long extent, int pages) {
-        return context.table.generations().isLive(extent)
+        return context.table.holds(extent)
                 && pages <= context.geometry.segmentPages() - Extent.page(extent);
     }
 

@@ -117,12 +117,10 @@ final class SegmentSupply {
     }
 
     private int gather(int lanesWaiting, long nowNanos) {
-        if (context.takeEvictionRequest()) {
-            evictOne(nowNanos);
-        }
+        int evicted = context.takeEvictionRequest() ? evictOne(nowNanos) : 0;
         isWanted |= lanesWaiting > 0;
         if (!isWanted) {
-            return 0;
+            return evicted;
         }
         target = Math.min(PREPARED_MAX, Math.max(preparedTarget, lanesWaiting));
         roundCount = 0;
@@ -132,7 +130,7 @@ final class SegmentSupply {
             chooseVictims(nowNanos);
         }
         if (roundCount == 0) {
-            return 0;
+            return evicted;
         }
         beginRound();
         return 1 + submitHeaders();
@@ -195,14 +193,20 @@ final class SegmentSupply {
         context.listener.onSegment(segment, ended, SegmentState.FREE, 0, 0, 0);
     }
 
-    /** Gives a segment up before its pages are needed: the next round takes it. */
-    private void evictOne(long nowNanos) {
-        int victim = reclaimingCount < RECLAIMING_MAX ? policy.choose(context.table) : OldestFirst.NONE;
-        if (victim != OldestFirst.NONE) {
-            giveUp(victim);
-            reclaiming[reclaimingCount] = victim;
-            reclaimingSince[reclaimingCount++] = nowNanos;
+    /** Gives a segment up before its pages are needed: the next round takes it. None is sealed: one is to be. */
+    private int evictOne(long nowNanos) {
+        if (reclaimingCount == RECLAIMING_MAX) {
+            return 0;
         }
+        int victim = policy.choose(context.table);
+        if (victim == OldestFirst.NONE) {
+            context.requestSeal();
+            return 1;
+        }
+        giveUp(victim);
+        reclaiming[reclaimingCount] = victim;
+        reclaimingSince[reclaimingCount++] = nowNanos;
+        return 1;
     }
 
     long nextUseSequence() {
