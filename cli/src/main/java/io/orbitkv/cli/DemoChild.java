@@ -2,6 +2,7 @@ package io.orbitkv.cli;
 
 import io.orbitkv.kit.Payload;
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.store.Blocks;
@@ -112,7 +113,7 @@ final class DemoChild implements Callable<Integer> {
             if (check) {
                 answer();
             }
-            readBytesAtStart = DriveReads.bytes();
+            readBytesAtStart = Machine.readBytes();
             restoredStats = store.stats();
             nvmeBytesAtStart = restoredStats.restoredNvmeBytes();
             for (int request = from; request < workload.requests(); request++) {
@@ -222,7 +223,7 @@ final class DemoChild implements Callable<Integer> {
         out.writeLong(restoreNanos);
         out.writeLong(saveNanos);
         out.writeLong(after.restoredNvmeBytes() - nvmeBytesAtStart); // before the drive's count, which thus covers it
-        out.writeLong(DriveReads.bytes() - readBytesAtStart);
+        out.writeLong(Machine.readBytes() - readBytesAtStart);
         tellWritten();
         out.flush();
     }

@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
 
 /** What a demo runs and on what; the parent hands it on to its child processes. */
 final class DemoOptions {
-    private static final int REQUESTS_DEFAULT = 1200;
+    private static final int REQUESTS_DEFAULT = 1000;
 
     /** The largest block that fits a segment with its header and footer pages. */
     private static final long BLOCK_BYTES_MAX = 32L << 20;

@@ -20,7 +20,15 @@ import picocli.CommandLine.ParseResult;
         versionProvider = Version.class,
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {DemoCommand.class, DemoChild.class, PutCommand.class, GetCommand.class, BenchCommand.class},
+        subcommands = {
+            DemoCommand.class,
+            DemoChild.class,
+            PutCommand.class,
+            GetCommand.class,
+            VerifyCommand.class,
+            DoctorCommand.class,
+            BenchCommand.class
+        },
         footerHeading = "%n",
         footer = {
             "Sizes are like 64kb, 128mb, 1gb: powers of 1024; a bare number is bytes.",
