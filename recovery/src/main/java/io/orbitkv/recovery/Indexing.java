@@ -88,6 +88,20 @@ final class Indexing {
 
     /** Why a block is dead; null when it was indexed. */
     private DeadReason judge(SegmentReader reader, int i, BlockListing block) {
+        if (quarantineSegments.get(reader.segment())
+                && quarantine.contains(new Spot(reader.segment(), reader.useSequence(), block.firstPage()))) {
+            return DeadReason.QUARANTINED;
+        }
+        // Wrong bytes are written down even of a block that nobody wants any more: its segment counts as durable from now
+        // on, and whoever checks it must not take them for rot.
+        if (reader.isWrong(i)) {
+            if (found.size() < quarantinedMax) {
+                long key0 = block.region().getLong(block.offset());
+                found.add(
+                        new QuarantineRow(reader.segment(), reader.useSequence(), block.firstPage(), key0, nowMillis));
+            }
+            return DeadReason.WRONG_BYTES;
+        }
         OpenedNamespace namespace = namespace(block.namespaceId64());
         if (namespace == null) {
             return DeadReason.UNKNOWN_NAMESPACE;
@@ -96,18 +110,6 @@ final class Indexing {
                 Integer.compareUnsigned(block.namespaceEpoch(), namespace.row().epoch());
         if (age != 0) {
             return age < 0 ? DeadReason.CLEARED : DeadReason.UNKNOWN_NAMESPACE;
-        }
-        if (quarantineSegments.get(reader.segment())
-                && quarantine.contains(new Spot(reader.segment(), reader.useSequence(), block.firstPage()))) {
-            return DeadReason.QUARANTINED;
-        }
-        if (reader.isWrong(i)) {
-            if (found.size() < quarantinedMax) {
-                long key0 = block.region().getLong(block.offset());
-                found.add(
-                        new QuarantineRow(reader.segment(), reader.useSequence(), block.firstPage(), key0, nowMillis));
-            }
-            return DeadReason.WRONG_BYTES;
         }
         return index(reader.segment(), namespace.number(), block);
     }

@@ -196,8 +196,13 @@ final class LogScan implements AutoCloseable {
         readers.each(
                 order,
                 (reader, segment) -> {
-                    reader.read(segment, uses[segment]);
-                    if (damagedHeaders[segment] || (checkUnsure && !isDurable(segment))) {
+                    boolean unsure = checkUnsure && !isDurable(segment);
+                    if (unsure) {
+                        reader.readUnsure(segment, uses[segment]);
+                    } else {
+                        reader.read(segment, uses[segment]);
+                    }
+                    if (damagedHeaders[segment] || unsure) {
                         reader.checkPayloads();
                     }
                 },

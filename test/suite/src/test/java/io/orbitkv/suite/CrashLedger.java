@@ -5,6 +5,7 @@ import io.orbitkv.store.KvStore;
 import io.orbitkv.store.Location;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,7 +53,7 @@ final class CrashLedger {
     }
 
     /** A block that was accepted and isn't known to be written, or durable, yet. */
-    private record Waiting(Block block, DirectBuffer keys, int offset, long position, int clears) {}
+    record Waiting(Block block, DirectBuffer keys, int offset, long position, int clears) {}
 
     private final CrashFamily[] families;
     private final Map<Block, Claim> claims = new LinkedHashMap<>();
@@ -67,8 +68,8 @@ final class CrashLedger {
         return claims.size();
     }
 
-    Claim claim(Block block) {
-        return claims.get(block);
+    Map<Block, Claim> claims() {
+        return Collections.unmodifiableMap(claims);
     }
 
     /** A save has taken a block in. */
@@ -117,25 +118,17 @@ final class CrashLedger {
     }
 
     /** Blocks that were accepted and not seen written; none from now on. */
-    List<Block> takeUnwritten() {
-        List<Block> blocks = new ArrayList<>();
-        for (Waiting waiting : unwritten) {
-            if (waiting.clears == families[waiting.block.family].clears) {
-                blocks.add(waiting.block);
-            }
-        }
-        forgetWaiting();
-        return blocks;
+    List<Waiting> takeUnwritten() {
+        List<Waiting> all = new ArrayList<>(unwritten);
+        all.removeIf(waiting -> waiting.clears != families[waiting.block.family].clears);
+        unwritten.clear();
+        undurable.clear();
+        return all;
     }
 
     /** The store was stopped cleanly. */
     void allDurable() {
         claims.values().forEach(claim -> claim.promise = Promise.DURABLE);
-    }
-
-    void forgetWaiting() {
-        unwritten.clear();
-        undurable.clear();
     }
 
     void cleared(int family) {

@@ -5,21 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.kit.Gen;
-import io.orbitkv.kit.Payload;
 import io.orbitkv.kit.SimulatedClock;
 import io.orbitkv.kit.SimulatedCrash;
 import io.orbitkv.kit.SimulatedFolder;
-import io.orbitkv.nativeio.MemoryPurpose;
-import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.recovery.OpeningKind;
 import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Verify;
 import io.orbitkv.recovery.VerifyReport;
-import io.orbitkv.store.Blocks;
-import io.orbitkv.store.FamilyHandle;
 import io.orbitkv.store.KvStore;
-import io.orbitkv.store.Lease;
 import io.orbitkv.store.Level;
 import io.orbitkv.store.Location;
 import io.orbitkv.store.SaveResult;
@@ -29,11 +23,11 @@ import io.orbitkv.store.StoreStats;
 import io.orbitkv.store.SyncOutcome;
 import io.orbitkv.suite.CrashLedger.Block;
 import io.orbitkv.suite.CrashLedger.Promise;
+import io.orbitkv.suite.CrashLedger.Waiting;
 import io.orbitkv.suite.CrashPrompts.Prompt;
 import io.orbitkv.tiers.Durability;
 import java.nio.file.Path;
 import java.util.List;
-import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * The lives of one store on a simulated drive, as a function of a seed: it works, dies, opens, is held against what it
@@ -60,11 +54,8 @@ final class PowerLossRun implements AutoCloseable {
     };
     private final CrashLedger ledger = new CrashLedger(families);
     private final CrashPrompts prompts;
-    private final MemoryRegion memory = MemoryRegion.anonymous(
-            (long) CrashPrompts.BLOCKS_MAX * 12_288, PageKind.SMALL, MemoryPurpose.TOOL);
-    private final Blocks blocks = Blocks.of(memory);
+    private final CrashCheck check;
     private final SaveResult saved = new SaveResult();
-    private final FamilyHandle[] handles = new FamilyHandle[families.length];
     private final long capBytes;
     private final Durability durability;
 
@@ -84,6 +75,7 @@ final class PowerLossRun implements AutoCloseable {
         this.gen = new Gen(Gen.mix(seed));
         this.folder = new SimulatedFolder(seed, realFolder, clock);
         this.prompts = new CrashPrompts(gen.nextLong());
+        this.check = new CrashCheck(families, prompts, ledger);
         this.capBytes = gen.between(8L, 16L) << 18;
         this.durability = gen.pick(Durability.values());
     }
@@ -172,16 +164,14 @@ final class PowerLossRun implements AutoCloseable {
         lastPosition = store.acceptedPosition();
         assertEquals(lastPosition, store.writtenPosition(), "what was found is written");
         assertEquals(lastPosition, store.durablePosition(), "what was found is durable");
-        for (CrashFamily family : families) {
-            handles[family.number] = store.openFamily(family.family);
-        }
+        check.attach(store);
         check();
         powerWasLost = false;
         stoppedCleanly = false;
     }
 
     private void stop() {
-        ledger.acknowledge(store, handles);
+        ledger.acknowledge(store, check.handles);
         long position = store.acceptedPosition();
         event("stops at " + position + ", written " + store.writtenPosition());
         lastPosition = position;
@@ -201,7 +191,7 @@ final class PowerLossRun implements AutoCloseable {
             event("died in " + folder.crashedIn());
         }
         if (store != null) {
-            ledger.acknowledge(store, handles);
+            ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
         }
         event(power ? "power is lost" : "killed");
@@ -213,7 +203,7 @@ final class PowerLossRun implements AutoCloseable {
         }
         totals.powerLosses += power ? 1 : 0;
         totals.kills += power ? 0 : 1;
-        powerWasLost |= power;
+        powerWasLost = power;
         stoppedCleanly = false;
         isOpening = false;
         discard();
@@ -254,9 +244,9 @@ final class PowerLossRun implements AutoCloseable {
             for (int step = gen.below(STEPS_MAX); step > 0; step--) {
                 store.step();
             }
-            ledger.acknowledge(store, handles);
+            ledger.acknowledge(store, check.handles);
         }
-        noneLost(ledger.checkRunning(store, handles));
+        noneLost(ledger.checkRunning(store, check.handles));
         noneWrong(store.stats());
     }
 
@@ -276,15 +266,13 @@ final class PowerLossRun implements AutoCloseable {
     }
 
     private void saveShard(CrashFamily family, int shard, Prompt prompt, int from, int count) {
-        ShardHandle handle = handles[family.number].shard(shard);
-        int bytes = family.blockBytes();
+        ShardHandle handle = check.handles[family.number].shard(shard);
         boolean[] stored = new boolean[count];
         for (int i = 0; i < count; i++) {
             int key = (from + i) * KEY_BYTES;
             stored[i] = store.locate(handle, prompt.keys(), key).isStored();
-            Payload.fill(
-                    memory, (long) i * bytes, bytes, prompt.keys().getLong(key), family.payloadSeed(shard));
         }
+        check.fill(family, shard, prompt, from, count);
         store.save(
                 handle,
                 from == 0 ? null : prompt.keys(),
@@ -292,19 +280,16 @@ final class PowerLossRun implements AutoCloseable {
                 prompt.keys(),
                 from * KEY_BYTES,
                 count,
-                blocks,
+                check.blocks,
                 saved);
         event("save " + family.number + "/" + shard + " from " + from + " of " + prompt.blocks() + ": " + saved);
-        int accepted = 0;
-        for (int i = 0; i < count && accepted < saved.accepted(); i++) {
-            if (!stored[i]) {
+        for (int i = 0; i < saved.present() + saved.accepted(); i++) {
+            if (!stored[i] && saved.accepted() > 0) {
                 int key = (from + i) * KEY_BYTES;
-                ledger.accepted(
-                        Block.of(family.number, shard, prompt.keys(), key), prompt.keys(), key, saved.position());
-                accepted++;
+                Block block = Block.of(family.number, shard, prompt.keys(), key);
+                ledger.accepted(block, prompt.keys(), key, saved.position());
             }
         }
-        assertEquals(saved.accepted(), accepted, "more blocks were accepted than were missing");
         totals.savedBlocks += saved.accepted();
     }
 
@@ -313,30 +298,8 @@ final class PowerLossRun implements AutoCloseable {
             Prompt prompt = prompts.get(gen.below(promptsSaved));
             int from = gen.below(prompt.blocks());
             CrashFamily family = gen.pick(families);
-            event("query " + family.number + " from " + from + ": " + restore(family, prompt, from, false));
-        }
-    }
-
-    /** Queries a prompt from a block on, restores what is there and compares all bytes; how many blocks were there. */
-    private int restore(CrashFamily family, Prompt prompt, int from, boolean quiet) {
-        int bytes = family.blockBytes();
-        try (Lease lease = store.query(
-                handles[family.number], prompt.keys(), from * KEY_BYTES, prompt.blocks() - from)) {
-            int found = lease.blocks();
-            for (int shard = 0; shard < family.shards() && found > 0; shard++) {
-                int restored = store.restore(lease, handles[family.number].shard(shard), 0, found, blocks);
-                if (quiet) {
-                    assertEquals(found, restored, "blocks that are found in a store at rest are restored");
-                }
-                for (int i = 0; i < restored; i++) {
-                    long key = prompt.keys().getLong((from + i) * KEY_BYTES);
-                    long difference =
-                            Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
-                    assertEquals(Payload.NO_DIFFERENCE, difference, "a wrong byte in block " + (from + i));
-                }
-                totals.restoredBlocks += restored;
-            }
-            return found;
+            event("query " + family.number + " from " + from + ": "
+                    + check.restore(family, prompt.keys(), from * KEY_BYTES, prompt.blocks() - from, false));
         }
     }
 
@@ -351,7 +314,7 @@ final class PowerLossRun implements AutoCloseable {
         CrashFamily family = gen.pick(families);
         event("clear " + family.number);
         clearing = family.number;
-        store.clear(handles[family.number]);
+        store.clear(check.handles[family.number]);
         cleared(family);
         clearing = -1;
         totals.clears++;
@@ -366,10 +329,13 @@ final class PowerLossRun implements AutoCloseable {
 
     private void check() {
         settleClear();
-        List<Block> unwritten = ledger.takeUnwritten();
+        for (Waiting block : ledger.takeUnwritten()) {
+            Location at = check.locate(block.block(), block.keys(), block.offset());
+            assertTrue(at.onDrive() || !stoppedCleanly, "accepted before a clean stop, and gone: " + block);
+        }
         int promises = ledger.size();
         try (SegmentHeaders headers = new SegmentHeaders(folder, SEGMENT_BYTES)) {
-            noneLost(ledger.check(store, handles, needed, headers::useSequence));
+            noneLost(ledger.check(store, check.handles, needed, headers::useSequence));
         }
         totals.promisesChecked += promises;
         totals.promisesKept += ledger.size();
@@ -377,38 +343,13 @@ final class PowerLossRun implements AutoCloseable {
         int found = 0;
         for (int number = first; number < promptsSaved; number++) {
             for (CrashFamily family : families) {
-                found += checkPrompt(family, prompts.get(number));
+                found += check.checkPrompt(family, prompts.get(number));
             }
-        }
-        for (Block block : unwritten) {
-            assertTrue(
-                    !stoppedCleanly || ledger.claim(block) != null, "accepted before a clean stop, and gone: " + block);
         }
         noneWrong(store.stats());
         event("checked: " + promises + " promised, " + ledger.size() + " kept, " + found + " found");
         totals.foundBlocks += found;
         needed = Promise.WRITTEN;
-    }
-
-    /** Everything of a prompt that is found, wherever it starts, is right; and is durable from now on. */
-    private int checkPrompt(CrashFamily family, Prompt prompt) {
-        int found = 0;
-        for (int from = 0; from < prompt.blocks(); ) {
-            int here = restore(family, prompt, from, true);
-            found += here;
-            from += here + (from + here < prompt.blocks() ? 1 : 0);
-        }
-        for (int i = 0; i < prompt.blocks(); i++) {
-            for (int shard = 0; shard < family.shards(); shard++) {
-                int key = i * KEY_BYTES;
-                Location at = store.locate(handles[family.number].shard(shard), prompt.keys(), key);
-                if (at.onDrive()) {
-                    Block block = Block.of(family.number, shard, prompt.keys(), key);
-                    ledger.claim(block, prompt.keys(), key, Promise.DURABLE, lastPosition, at);
-                }
-            }
-        }
-        return found;
     }
 
     /** A clear that the machine died in has happened whole or not at all: one block that is there says not at all. */
@@ -418,17 +359,9 @@ final class PowerLossRun implements AutoCloseable {
         }
         CrashFamily family = families[clearing];
         clearing = -1;
-        for (int number = 0; number < promptsSaved; number++) {
-            UnsafeBuffer keys = prompts.get(number).keys();
-            for (int key = 0; key < keys.capacity(); key += KEY_BYTES) {
-                for (int shard = 0; shard < family.shards(); shard++) {
-                    if (store.locate(handles[family.number].shard(shard), keys, key)
-                            .isStored()) {
-                        event("the clear of " + family.number + " has not happened");
-                        return;
-                    }
-                }
-            }
+        if (check.hasAny(family, 0, promptsSaved)) {
+            event("the clear of " + family.number + " has not happened");
+            return;
         }
         event("the clear of " + family.number + " has happened");
         cleared(family);
@@ -458,6 +391,7 @@ final class PowerLossRun implements AutoCloseable {
             folder.kill();
             discard();
         }
-        memory.close();
+        totals.restoredBlocks += check.restoredBlocks();
+        check.close();
     }
 }
