@@ -136,19 +136,30 @@ final class SegmentSupply {
         return 1 + submitHeaders();
     }
 
-    /** Victims that nobody reads any more join the round. */
+    /** Victims that nobody reads any more join the round; those that are too many for it are free. */
     private void collectQuiet() {
         int kept = 0;
         for (int i = 0; i < reclaimingCount; i++) {
             int segment = reclaiming[i];
-            if (readyCount + roundCount < target && context.table.isQuiet(segment)) {
-                join(segment, true);
-            } else {
+            if (!context.table.isQuiet(segment)) {
                 reclaiming[kept] = segment;
                 reclaimingSince[kept++] = reclaimingSince[i];
+            } else if (readyCount + roundCount < target) {
+                join(segment, true);
+            } else {
+                addFree(segment);
             }
         }
         reclaimingCount = kept;
+    }
+
+    /** Its old header stays until it is used again: until then a crash brings back its blocks, which harms nothing. */
+    private void addFree(int segment) {
+        context.table.move(segment, Life.FREE);
+        int end = freeFirst + freeCount;
+        free[end < free.length ? end : end - free.length] = segment;
+        freeCount++;
+        context.probe.leave(CrashWindow.SEGMENT_REUSE);
     }
 
     private void collectFree() {
