@@ -65,9 +65,9 @@ public final class SaveBench {
         long poolBytes = Math.max(POOL_ROUNDS * padded, 64L << 20);
         long capBytes = Math.max(CAP_ROUNDS * padded, CAP_BYTES_MIN);
         int warmUps = (int) (poolBytes / padded) + 1; // every page of the pool has been written once
-        try (BenchStore bench = BenchStore.open(settings.folder(), blockBytes, poolBytes, capBytes, 0, settings.seed());
-                MemoryRegion from =
-                        MemoryRegion.anonymous(roundBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
+        try (BenchStore bench =
+                        BenchStore.open(settings.folder(), blockBytes, poolBytes, capBytes, 0, settings.seed());
+                MemoryRegion from = MemoryRegion.anonymous(roundBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
                 MemoryRegion to =
                         MemoryRegion.anonymous(2 * roundBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
             from.fill(0, from.bytes(), (byte) 7);

@@ -15,12 +15,22 @@ import org.agrona.concurrent.UnsafeBuffer;
  * <p>Not thread-safe: one caller at a time.
  */
 public final class Match {
+    /** Most blocks of a match: 32 bytes of key each make less than an int's worth. */
+    public static final int CAPACITY_MAX = 1 << 24;
+
     /** Look-ups in flight at once, so that their cache misses overlap; a core keeps about this many open. */
     static final int AHEAD_MAX = 16;
 
-    final long[] host;
-    final long[] nvme;
-    final long[] sizes;
+    /** Longs of a row: as a run holds a block, see {@link Runs}. */
+    static final int ROW_LONGS = Runs.BLOCK_BYTES / Long.BYTES;
+
+    static final int ROW_TAG = Runs.TAG / Long.BYTES;
+    static final int ROW_HOST = Runs.HOST / Long.BYTES;
+    static final int ROW_NVME = Runs.NVME / Long.BYTES;
+    static final int ROW_SIZE = Runs.SIZE / Long.BYTES;
+
+    /** A row a block, copied from its run as it is, but for stale extents. */
+    final long[] rows;
 
     /** The caller's keys of the match under way, so that the hot loop sees one class of buffer whatever it was given. */
     final UnsafeBuffer keys = new UnsafeBuffer(0, 0);
@@ -31,31 +41,35 @@ public final class Match {
     final long[] slots = new long[AHEAD_MAX];
     final long[] places = new long[AHEAD_MAX];
 
+    /** The keys that one run is compared with. */
+    final byte[] window = new byte[Runs.BLOCKS_MAX * PrefixIndex.KEY_BYTES];
+
     /** Only ever added to, so that look-ups whose result nobody needs yet are not optimised away. */
     long touched;
 
+    private final int capacity;
     int length;
 
     /**
      * Creates an empty match.
      *
-     * @param capacity most blocks that it can hold, at least 1
+     * @param capacity most blocks that it can hold, 1 to {@link #CAPACITY_MAX}
      */
     public Match(int capacity) {
-        if (capacity < 1) {
+        if (capacity < 1 || capacity > CAPACITY_MAX) {
             throw new OrbitKvException(
-                    ErrorCode.BAD_ARGUMENT, "a match needs a capacity of at least 1 block, got " + capacity);
+                    ErrorCode.BAD_ARGUMENT,
+                    "a match has a capacity of 1 to " + CAPACITY_MAX + " blocks, asked for " + capacity);
         }
-        this.host = new long[capacity];
-        this.nvme = new long[capacity];
-        this.sizes = new long[capacity];
+        this.capacity = capacity;
+        this.rows = new long[capacity * ROW_LONGS];
     }
 
     void begin(DirectBuffer allKeys, int keysOffset, int count) {
-        if (count < 0 || count > host.length) {
+        if (count < 0 || count > capacity) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT,
-                    "cannot match " + count + " blocks into a match of capacity " + host.length
+                    "cannot match " + count + " blocks into a match of capacity " + capacity
                             + "; ask for 0 to that many");
         }
         long keysBytes = (long) count * PrefixIndex.KEY_BYTES;
@@ -71,7 +85,7 @@ public final class Match {
 
     /** Most blocks that it can hold. */
     public int capacity() {
-        return host.length;
+        return capacity;
     }
 
     /** Blocks matched: extents, bytes and checksums are defined below this index. */
@@ -88,27 +102,27 @@ public final class Match {
      */
     public long extent(Tier tier, int i) {
         Objects.checkIndex(i, length);
-        return tier == Tier.HOST ? host[i] : nvme[i];
+        return rows[i * ROW_LONGS + (tier == Tier.HOST ? ROW_HOST : ROW_NVME)];
     }
 
     /** Stored bytes of a block. */
     public int bytes(int i) {
         Objects.checkIndex(i, length);
-        return (int) sizes[i];
+        return (int) rows[i * ROW_LONGS + ROW_SIZE];
     }
 
     /** Checksum of a block, over its key and its stored bytes. */
     public int checksum(int i) {
         Objects.checkIndex(i, length);
-        return (int) (sizes[i] >>> 32);
+        return (int) (rows[i * ROW_LONGS + ROW_SIZE] >>> 32);
     }
 
     /** How many of the matched blocks lie in a tier; a block that lies in both counts in both. */
     public int blocks(Tier tier) {
-        long[] extents = tier == Tier.HOST ? host : nvme;
+        int column = tier == Tier.HOST ? ROW_HOST : ROW_NVME;
         int blocks = 0;
         for (int i = 0; i < length; i++) {
-            blocks += extents[i] == Extent.NONE ? 0 : 1;
+            blocks += rows[i * ROW_LONGS + column] == Extent.NONE ? 0 : 1;
         }
         return blocks;
     }

@@ -41,6 +41,9 @@ final class RunMemory implements AutoCloseable {
     static final long CHUNK_BYTES = (long) CHUNK_UNITS * UNIT_BYTES;
     static final long BYTES_PER_BLOCK_MAX = 160;
 
+    /** Behind the last run, so that a reader may touch a line more than a short run has. */
+    static final long TOUCH_SLACK_BYTES = MemoryRegion.PAGE_BYTES;
+
     private static final int[] UNITS = {2, 4, 11, 41};
     private static final int NO_CHUNK = -1;
     private static final int NO_RUN = -1;
@@ -69,7 +72,8 @@ final class RunMemory implements AutoCloseable {
     RunMemory(long blocksMax) {
         long bytes = blocksMax * BYTES_PER_BLOCK_MAX;
         this.chunks = Math.toIntExact((bytes + CHUNK_BYTES - 1) / CHUNK_BYTES + CLASSES);
-        this.memory = MemoryRegion.anonymous(chunks * CHUNK_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.INDEX);
+        this.memory = MemoryRegion.anonymous(
+                chunks * CHUNK_BYTES + TOUCH_SLACK_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.INDEX);
         this.lives = MemoryRegion.anonymous((long) chunks * Long.BYTES, PageKind.SMALL, MemoryPurpose.INDEX);
         this.classOf = new byte[chunks];
         this.used = new int[chunks];

@@ -16,14 +16,16 @@ final class DirectFile implements StorageFile {
 
     private final HostFolder folder;
     private final String name;
+    private final int number;
     private final int fd;
     private final long bytes;
     private final AtomicInteger uses = new AtomicInteger();
 
     /** Takes over the descriptor. */
-    DirectFile(HostFolder folder, String name, int fd, long bytes) {
+    DirectFile(HostFolder folder, String name, int number, int fd, long bytes) {
         this.folder = folder;
         this.name = name;
+        this.number = number;
         this.fd = fd;
         this.bytes = bytes;
     }
@@ -41,6 +43,11 @@ final class DirectFile implements StorageFile {
     /** The folder that the file was opened in. */
     HostFolder folder() {
         return folder;
+    }
+
+    /** Counts the files that its folder has opened, from 0 on; starts again after 2^31. */
+    int number() {
+        return number;
     }
 
     /** The descriptor, to be used between {@link #acquire()} and {@link #release()}. */
@@ -64,12 +71,18 @@ final class DirectFile implements StorageFile {
     /** Ends what {@link #acquire()} began. */
     void release() {
         if (uses.decrementAndGet() == CLOSED) {
-            LibC.close(fd);
+            closeDescriptor();
         }
     }
 
-    boolean isClosed() {
-        return (uses.get() & CLOSED) != 0;
+    private void closeDescriptor() {
+        LibC.close(fd);
+        folder.descriptorClosed();
+    }
+
+    /** Whether it was closed and nobody uses it any more. */
+    boolean isGone() {
+        return uses.get() == CLOSED;
     }
 
     @Override
@@ -202,7 +215,7 @@ final class DirectFile implements StorageFile {
         }
         folder.forget(this);
         if (before == 0) {
-            LibC.close(fd);
+            closeDescriptor();
         }
     }
 

@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -24,8 +26,12 @@ final class FolderLock implements AutoCloseable {
     private static final byte[] MAGIC = "OKVLOCK1".getBytes(StandardCharsets.US_ASCII);
     private static final long NOBODY = -1;
 
+    /** Locks that this very process holds: its pid in a file proves nothing where a ring is only slow to let go. */
+    private static final Set<String> OWN = ConcurrentHashMap.newKeySet();
+
     private final String path;
     private int fd;
+    private boolean held;
 
     private FolderLock(String path, int fd) {
         this.path = path;
@@ -46,6 +52,8 @@ final class FolderLock implements AutoCloseable {
         try {
             lock.waitForIt(waitNanos);
             lock.allocatePage();
+            lock.held = true;
+            OWN.add(path);
             good = true;
             return lock;
         } finally {
@@ -66,7 +74,8 @@ final class FolderLock implements AutoCloseable {
                                 + "; use a folder on a local file system that has flock");
             }
             long pid = holder();
-            if (pid != NOBODY && isAlive(pid)) {
+            boolean own = pid == ProcessHandle.current().pid();
+            if (pid != NOBODY && (own ? OWN.contains(path) : isAlive(pid))) {
                 throw new OrbitKvException(
                         ErrorCode.FOLDER_IN_USE,
                         path + " is held by process " + pid + "; stop that process or choose another folder");
@@ -142,6 +151,9 @@ final class FolderLock implements AutoCloseable {
     @Override
     public void close() {
         if (fd >= 0) {
+            if (held) {
+                OWN.remove(path);
+            }
             LibC.close(fd);
             fd = -1;
         }

@@ -16,7 +16,10 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,6 +44,12 @@ public final class HostFolder implements DataFolder {
     private final String bootId;
     private final AtomicBoolean bufferedWarned = new AtomicBoolean();
     private final AtomicBoolean zeroingWarned = new AtomicBoolean();
+
+    private final AtomicInteger filesOpened = new AtomicInteger();
+    private final AtomicLong descriptorsClosed = new AtomicLong();
+
+    /** Rings that hold files open on their side, to be told when one is closed. */
+    private final List<UringRing> rings = new CopyOnWriteArrayList<>();
 
     // Guarded by this.
     private final Set<DirectFile> openFiles = new HashSet<>();
@@ -206,7 +215,8 @@ public final class HostFolder implements DataFolder {
         try {
             allocate(fd, file, bytes);
             makeDirect(fd, file);
-            StorageFile opened = keep(new DirectFile(this, name, fd, bytes));
+            StorageFile opened =
+                    keep(new DirectFile(this, name, filesOpened.getAndIncrement() & Integer.MAX_VALUE, fd, bytes));
             good = true;
             return opened;
         } finally {
@@ -277,7 +287,8 @@ public final class HostFolder implements DataFolder {
             }
             long bytes = LibC.lseek(fd, 0, LibC.SEEK_END);
             makeDirect(fd, file);
-            StorageFile opened = keep(new DirectFile(this, name, fd, bytes));
+            StorageFile opened =
+                    keep(new DirectFile(this, name, filesOpened.getAndIncrement() & Integer.MAX_VALUE, fd, bytes));
             good = true;
             return opened;
         } finally {
@@ -332,6 +343,28 @@ public final class HostFolder implements DataFolder {
     /** A file was closed. */
     synchronized void forget(DirectFile file) {
         openFiles.remove(file);
+    }
+
+    /** A descriptor was closed: rings let go of the file too, their owners at their next turn, which is now. */
+    void descriptorClosed() {
+        descriptorsClosed.incrementAndGet();
+        for (UringRing ring : rings) {
+            ring.wakeup();
+        }
+    }
+
+    /** How many descriptors were closed so far. */
+    long descriptorsClosed() {
+        return descriptorsClosed.get();
+    }
+
+    /** A ring starts; it ends with {@link #ringClosed}. */
+    void ringOpened(UringRing ring) {
+        rings.add(ring);
+    }
+
+    void ringClosed(UringRing ring) {
+        rings.remove(ring);
     }
 
     /** The file as this folder's own; anything else is a bug of the caller. */

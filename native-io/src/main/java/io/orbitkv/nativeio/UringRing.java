@@ -15,11 +15,6 @@ final class UringRing implements IoRing {
     /** Names the poll of the eventfd; slots have numbers from 0 on. */
     private static final long WAKE = -1;
 
-    /** Where the lock file stands in the table of files. */
-    private static final int LOCK_PLACE = 0;
-
-    private static final int FILES = 1;
-
     /** After so many requests to try again one transfer fails with what the kernel said. */
     private static final int RETRIES_MAX = 100;
 
@@ -34,10 +29,14 @@ final class UringRing implements IoRing {
     private final WakeState wake = new WakeState();
     private final Uring ring;
     private final UringBuffers buffers;
+    private final UringFiles files;
     private final MemoryRegion signal;
     private final int eventFd;
-    private boolean hasFiles;
     private boolean wakePolled;
+
+    /** The reading end of a pipe whose writing end only the ring holds, or -1. */
+    private int pipe = UringFiles.NONE;
+
     private boolean closed;
 
     UringRing(HostFolder folder, int depth) {
@@ -47,6 +46,7 @@ final class UringRing implements IoRing {
         this.buffers = new UringBuffers(ring);
         MemoryRegion word = null;
         int descriptor = -1;
+        UringFiles table;
         try {
             word = MemoryRegion.anonymous(Long.BYTES, PageKind.SMALL, MemoryPurpose.RING);
             descriptor = LibC.eventfd(0, LibC.EFD_CLOEXEC | LibC.EFD_NONBLOCK);
@@ -54,7 +54,7 @@ final class UringRing implements IoRing {
                 throw new OrbitKvException(
                         ErrorCode.NOT_AVAILABLE, "eventfd failed: " + Errno.text(Native.getLastError()));
             }
-            hasFiles = ring.registerFiles(FILES) == 0;
+            table = new UringFiles(ring, folder);
         } catch (RuntimeException e) {
             ring.close();
             if (word != null) {
@@ -67,6 +67,8 @@ final class UringRing implements IoRing {
         }
         this.signal = word;
         this.eventFd = descriptor;
+        this.files = table;
+        folder.ringOpened(this);
     }
 
     @Override
@@ -91,10 +93,8 @@ final class UringRing implements IoRing {
         }
         if (first) {
             ring.enable();
-            int lockFd = folder.lockFd();
-            if (lockFd >= 0 && hasFiles) {
-                ring.setFile(LOCK_PLACE, lockFd);
-            }
+            files.keepLock();
+            pipe = files.keepPipe();
         }
     }
 
@@ -143,10 +143,13 @@ final class UringRing implements IoRing {
 
     /** Queues what is left of a slot's transfer. */
     private void queue(int slot) {
-        int fd = slots.file[slot].fd();
+        DirectFile file = slots.file[slot];
+        int place = files.placeFor(file);
+        int flags = place == UringFiles.NONE ? 0 : Uring.SQE_FLAG_FIXED_FILE;
+        int fd = place == UringFiles.NONE ? file.fd() : place;
         Operation operation = slots.operation[slot];
         if (operation == Operation.FLUSH) {
-            ring.queue(Uring.OP_FSYNC, 0, fd, 0, 0, 0, Uring.FSYNC_DATASYNC, 0, slot);
+            ring.queue(Uring.OP_FSYNC, flags, fd, 0, 0, 0, Uring.FSYNC_DATASYNC, 0, slot);
             return;
         }
         int done = slots.done[slot];
@@ -158,12 +161,13 @@ final class UringRing implements IoRing {
                 ? (isRead ? Uring.OP_READ : Uring.OP_WRITE)
                 : (isRead ? Uring.OP_READ_FIXED : Uring.OP_WRITE_FIXED);
         int buffer = piece == UringBuffers.NONE ? 0 : piece;
-        ring.queue(opcode, 0, fd, slots.fileOffset[slot] + done, address, left, 0, buffer, slot);
+        ring.queue(opcode, flags, fd, slots.fileOffset[slot] + done, address, left, 0, buffer, slot);
     }
 
     @Override
     public int poll(CompletionHandler handler, int limit) {
         enter();
+        files.dropGone();
         submitPending();
         reap();
         int delivered = 0;
@@ -176,7 +180,10 @@ final class UringRing implements IoRing {
 
     /** Hands over what is pending; what the kernel has no memory for now stays pending. */
     private void submitPending() {
-        while (ring.pending() > 0 || ring.needsEnter()) {
+        // The kernel's mark is looked at once: it may stay set with nothing behind it until the next completion.
+        boolean enter = ring.needsEnter();
+        while (ring.pending() > 0 || enter) {
+            enter = false;
             int before = ring.pending();
             int result = ring.submit();
             if (isBusy(result) || (result == 0 && before > 0 && ring.pending() == before)) {
@@ -241,6 +248,7 @@ final class UringRing implements IoRing {
     public void await(long timeoutNanos) {
         enter();
         long start = System.nanoTime();
+        files.dropGone();
         reap();
         if (slots.hasEnded()) {
             submitPending();
@@ -289,35 +297,56 @@ final class UringRing implements IoRing {
             return;
         }
         closed = true;
+        folder.ringClosed(this);
         wake.close();
         LibC.eventfd_write(eventFd, 1); // ends the poll of the eventfd
-        while (slots.running() > 0 || wakePolled) {
-            drainStep();
+        if (owner.isCurrent()) {
+            drain();
+            ring.unregisterAll();
+            ring.close();
+        } else {
+            ring.unregisterAll();
+            ring.close();
+            awaitKernel();
         }
         slots.dropEnded();
-        ring.unregisterAll();
-        ring.close();
+        if (pipe >= 0) {
+            LibC.close(pipe);
+        }
         LibC.close(eventFd);
         signal.close();
     }
 
-    private void drainStep() {
-        if (owner.isCurrent()) {
+    private void drain() {
+        while (slots.running() > 0 || wakePolled) {
             if (isBusy(ring.submitAndWait(DRAIN_NANOS))) {
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
-        } else { // the owner has died: nobody can enter the ring any more, but the kernel still finishes what it has
-            for (int i = 0; i < ring.pending(); i++) {
-                long name = ring.pendingName(i);
-                if (name == WAKE) {
-                    wakePolled = false;
-                } else {
-                    end((int) name, -LibC.ECANCELED);
-                }
-            }
-            ring.dropPending();
-            LockSupport.parkNanos(PAUSE_NANOS);
+            reap();
         }
-        reap();
+    }
+
+    /**
+     * Waits until the kernel has freed the ring, which it does when the last transfer has ended. The owner has died (or
+     * there never was one), so nobody can enter the ring and completions don't come out of it any more.
+     */
+    private void awaitKernel() {
+        if (slots.running() > 0) {
+            if (pipe < 0) {
+                throw new OrbitKvException(
+                        ErrorCode.BUG,
+                        "the thread that owns a ring of " + folder + " died with " + slots.running()
+                                + " transfers in flight, whose end can't be proved: end this process");
+            }
+            long got;
+            do {
+                got = LibC.read(pipe, signal.address(0, Long.BYTES), Long.BYTES); // nobody writes: 0 at the end
+            } while (got < 0 && Native.getLastError() == LibC.EINTR);
+        }
+        for (int slot = 0; slot < slots.depth(); slot++) {
+            if (slots.isRunning(slot)) {
+                end(slot, -LibC.ECANCELED);
+            }
+        }
     }
 }

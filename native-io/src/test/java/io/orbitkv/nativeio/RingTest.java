@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -14,6 +15,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -327,6 +329,106 @@ abstract class RingTest {
             }
             ring.close();
             ring.close();
+        }
+    }
+
+    @Test
+    void aRingWhoseOwnerDiedIsClosedByAnother() throws InterruptedException {
+        for (int round = 0; round < 20; round++) {
+            IoRing ring = ring(folder, 8);
+            int submitted = round;
+            Thread owner = new Thread(() -> {
+                for (int i = 0; i < 8; i++) {
+                    assertTrue(ring.read(file, (long) i * PAGE, memory, (long) i * PAGE, 32 * PAGE, i));
+                }
+                if (submitted % 2 == 0) {
+                    ring.await(submitted % 4 * 100_000L);
+                }
+            });
+            owner.start();
+            owner.join();
+            ring.close();
+            assertEquals(0, ring.inFlight());
+        }
+    }
+
+    /** An unlinked file must give its room back even while the ring sleeps: nobody may keep it open in secret. */
+    @Test
+    void aClosedFileIsLetGoOfWhileTheOwnerSleeps() throws InterruptedException {
+        try (IoRing ring = ring(folder, 8)) {
+            long bytes = 64L << 20;
+            StorageFile own = folder.create("big", bytes);
+            assertTrue(ring.read(own, 0, memory, 0, PAGE, 0));
+            drain(ring, (token, result) -> assertEquals(PAGE, result));
+            folder.unlink("big");
+            long before = folder.freeBytes();
+            Thread closer = new Thread(() -> {
+                LockSupport.parkNanos(20_000_000);
+                own.close();
+            });
+            closer.start();
+            ring.await(200_000_000);
+            ring.await(200_000_000);
+            closer.join();
+            long gained = 0;
+            for (int i = 0; i < 200 && gained < bytes / 2; i++) { // others use the drive too
+                LockSupport.parkNanos(10_000_000);
+                gained = folder.freeBytes() - before;
+            }
+            assertTrue(gained >= bytes / 2, "only " + gained + " bytes came back");
+        }
+    }
+
+    /** One fixed buffer holds at most 1 GiB; transfers within pieces, across their border and outside all work. */
+    @Test
+    void memoryBeyondOneGibibyteIsRegisteredInPieces() {
+        long bytes = (1L << 30) + (64L << 20);
+        assumeTrue(Machine.availableBytes() > 4 * bytes, "not enough memory");
+        try (MemoryRegion large = MemoryRegion.anonymous(bytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
+                IoRing ring = ring(folder, 8)) {
+            boolean fixed = ring.register(large);
+            assertEquals(fixed, ring.register(large), "registering twice is fine");
+            long border = 1L << 30;
+            long[] places = {0, border - 8 * PAGE, border - 4 * PAGE, border, bytes - 8 * PAGE};
+            for (int i = 0; i < places.length; i++) {
+                assertTrue(ring.read(file, (long) i * 8 * PAGE, large, places[i], 8 * PAGE, i));
+                drain(ring, (token, result) -> assertEquals(8 * PAGE, result));
+                for (int page = 0; page < 8; page++) {
+                    checkStamp(large, places[i] + (long) page * PAGE, i * 8L + page);
+                }
+            }
+            assertTrue(ring.read(file, 0, memory, 0, PAGE, 9));
+            drain(ring, (token, result) -> assertEquals(PAGE, result));
+            checkStamp(memory, 0, 0);
+        }
+    }
+
+    @Test
+    void manyFilesAreServedAtOnce() {
+        try (IoRing ring = ring(folder, 32)) {
+            int files = 1500; // more than a ring has places for
+            StorageFile[] open = new StorageFile[files];
+            for (int i = 0; i < files; i++) {
+                open[i] = folder.open("file", false);
+            }
+            int[] delivered = {0};
+            CompletionHandler handler = (token, result) -> {
+                assertEquals(PAGE, result);
+                delivered[0]++;
+            };
+            for (int round = 0; round < 2; round++) {
+                for (int i = 0; i < files; i++) {
+                    while (!ring.read(open[i], (long) (i % PAGES) * PAGE, memory, (long) (i % PAGES) * PAGE, PAGE, i)) {
+                        ring.await(LONG_NANOS);
+                        ring.poll(handler, 32);
+                    }
+                }
+            }
+            drain(ring, handler);
+            assertEquals(2 * files, delivered[0]);
+            for (StorageFile one : open) {
+                one.close();
+            }
         }
     }
 

@@ -38,6 +38,7 @@ final class LogScan implements AutoCloseable {
     private final int[] blocks;
     private final int[] payloadPages;
     private final List<Integer> unsealed = new ArrayList<>();
+    private final List<Integer> unsureFooters = new ArrayList<>();
     private long lastUse;
     private int footersRead;
     private int batchesWalked;
@@ -238,6 +239,9 @@ final class LogScan implements AutoCloseable {
         payloadPages[segment] = reader.payloadPages();
         if (reader.isFromFooter()) {
             footersRead++;
+            if (damagedHeaders[segment] || (checkUnsure && !isDurable(segment))) {
+                unsureFooters.add(segment);
+            }
         } else {
             batchesWalked++;
             unsealed.add(segment);
@@ -270,6 +274,16 @@ final class LogScan implements AutoCloseable {
             reader.readBatches(segment, uses[segment]);
             if (reader.writeFooter()) {
                 footersWritten++;
+            }
+        }
+        for (int segment : unsureFooters) {
+            reader.readBatches(segment, uses[segment]);
+            if (reader.count() != blocks[segment]) {
+                // The power loss kept the footer and took a batch header, which proves nothing any more; but a reader
+                // that finds the footer rotten one day has nothing else.
+                notes.add("a batch header of segment " + segment + " is written again from its footer");
+                reader.readFooter(segment, uses[segment]);
+                reader.writeBatchHeaders();
             }
         }
         TreeSet<Integer> files = new TreeSet<>();

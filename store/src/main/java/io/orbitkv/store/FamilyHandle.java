@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
 import io.orbitkv.index.Family;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
 import java.util.List;
 
 /** An open family: blocks whose bytes are compatible. Valid until the store is closed; safe from any thread. */
@@ -32,8 +34,15 @@ public final class FamilyHandle {
      * One of its shards.
      *
      * @param number from 0 to {@link #shards()} - 1
+     * @throws OrbitKvException {@link ErrorCode#BAD_ARGUMENT} for another number
      */
     public ShardHandle shard(int number) {
+        if (number < 0 || number >= shards.size()) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT,
+                    family + " has shards 0 to " + (shards.size() - 1) + ", asked for " + number
+                            + (family.replicated() ? "; its ranks share one shard a pipeline stage" : ""));
+        }
         return shards.get(number);
     }
 

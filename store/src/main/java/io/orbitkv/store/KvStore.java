@@ -22,6 +22,7 @@ import io.orbitkv.tiers.NvmeOptions;
 import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.TierState;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
@@ -78,6 +79,7 @@ public final class KvStore implements AutoCloseable {
      *     version or other sizes, is damaged beyond what recovery may decide, or the sizes are too small
      */
     public static KvStore open(StoreOptions options) {
+        Objects.requireNonNull(options, "options");
         HostFolder folder = HostFolder.open(options.folder());
         boolean opened = false;
         try {
@@ -152,7 +154,9 @@ public final class KvStore implements AutoCloseable {
                     options.probe(),
                     logOptions(options, sizes)));
             leases = made.keep(new Leases(clock, options.leasesMax()));
-            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), sizes.stagingBytes()));
+            // A family may have larger blocks than the options foresaw, up to a segment.
+            int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
+            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
             saves = new SavePath(
                     writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
@@ -264,13 +268,13 @@ public final class KvStore implements AutoCloseable {
             int count,
             Blocks source,
             SaveResult into) {
-        requireOurs(shard.family());
+        requireOurs(Objects.requireNonNull(shard, "shard").family());
         requireKeys("keys", keys, keysOffset, count);
         if (parent != null) {
             requireKeys("parent", parent, parentOffset, 1);
         }
-        source.requireRoom(count, shard.blockBytes());
-        into.reset();
+        Objects.requireNonNull(source, "source").requireRoom(count, shard.blockBytes());
+        Objects.requireNonNull(into, "into").reset();
         gate.enter();
         try {
             Workspace work = workspaces.take();
@@ -297,7 +301,7 @@ public final class KvStore implements AutoCloseable {
      * @throws OrbitKvException {@link ErrorCode#BAD_BUFFER} where {@code keys} is too small
      */
     public Lease query(FamilyHandle family, DirectBuffer keys, int keysOffset, int count) {
-        requireOurs(family);
+        requireOurs(Objects.requireNonNull(family, "family"));
         requireKeys("keys", keys, keysOffset, count);
         gate.enter();
         try {
@@ -330,9 +334,9 @@ public final class KvStore implements AutoCloseable {
      *     outside of it, {@link ErrorCode#BAD_BUFFER} where the destination is too small
      */
     public int restore(Lease lease, ShardHandle shard, int from, int count, Blocks destination) {
-        requireOurs(shard.family());
-        requireLeased(lease, shard, from, count);
-        destination.requireRoom(count, shard.blockBytes());
+        requireOurs(Objects.requireNonNull(shard, "shard").family());
+        requireLeased(Objects.requireNonNull(lease, "lease"), shard, from, count);
+        Objects.requireNonNull(destination, "destination").requireRoom(count, shard.blockBytes());
         gate.enter();
         try {
             if (!lease.isLive()) {
@@ -352,10 +356,10 @@ public final class KvStore implements AutoCloseable {
     }
 
     private void giveBack(Workspace work) {
-        if (work.isDrained()) {
-            workspaces.giveBack(work);
-        } else {
+        if (work.readsAbandoned) {
             workspaces.retire(work);
+        } else {
+            workspaces.giveBack(work);
         }
     }
 
@@ -364,11 +368,16 @@ public final class KvStore implements AutoCloseable {
      *
      * @param position up to which block: {@link SaveResult#position()}, or {@link #acceptedPosition()} for all
      * @param level how safe
-     * @param timeoutMillis longest wait
+     * @param timeoutMillis longest wait; 0 only looks
      * @return how it ended
      * @throws OrbitKvException {@link ErrorCode#BAD_ARGUMENT} for a position that no save has answered
      */
     public SyncOutcome sync(long position, Level level, long timeoutMillis) {
+        Objects.requireNonNull(level, "level");
+        if (timeoutMillis < 0) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "a timeout can't be negative, got " + timeoutMillis + " ms; 0 only looks");
+        }
         if (position < 0 || position > saves.acceptedPosition()) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT,
@@ -377,7 +386,9 @@ public final class KvStore implements AutoCloseable {
         }
         gate.enter();
         try {
-            long deadline = System.nanoTime() + timeoutMillis * 1_000_000;
+            // Half of all numbers is 146 years; with more the comparison of times would wrap.
+            long timeoutNanos = Math.min(TimeUnit.MILLISECONDS.toNanos(timeoutMillis), Long.MAX_VALUE / 2);
+            long deadline = System.nanoTime() + timeoutNanos;
             if (!await(position, Level.WRITTEN, deadline)) {
                 return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
             }
@@ -419,7 +430,7 @@ public final class KvStore implements AutoCloseable {
      * @param family which family; its handle stays valid
      */
     public void clear(FamilyHandle family) {
-        requireOurs(family);
+        requireOurs(Objects.requireNonNull(family, "family"));
         gate.enter();
         try {
             families.clear(family);
@@ -453,7 +464,7 @@ public final class KvStore implements AutoCloseable {
      * @return where it was a moment ago
      */
     public Location locate(ShardHandle shard, DirectBuffer key, int keyOffset) {
-        requireOurs(shard.family());
+        requireOurs(Objects.requireNonNull(shard, "shard").family());
         requireKeys("key", key, keyOffset, 1);
         gate.enter();
         try {
@@ -481,6 +492,12 @@ public final class KvStore implements AutoCloseable {
     public long useSequence(int segment) {
         gate.enter();
         try {
+            int segments = opened.geometry().segments();
+            if (segment < 0 || segment >= segments) {
+                throw new OrbitKvException(
+                        ErrorCode.BAD_ARGUMENT,
+                        "the log has segments 0 to " + (segments - 1) + ", asked for " + segment);
+            }
             return nvme.useSequence(segment);
         } finally {
             gate.leave();
@@ -509,7 +526,12 @@ public final class KvStore implements AutoCloseable {
 
     /** Lets a stepped store's agents do a step of work; does nothing of use otherwise. */
     public void step() {
-        driver.pause();
+        gate.enter();
+        try {
+            driver.pause();
+        } finally {
+            gate.leave();
+        }
     }
 
     /** What the store has done and holds. */
@@ -571,6 +593,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     private static void requireKeys(String name, DirectBuffer keys, int offset, int count) {
+        Objects.requireNonNull(keys, name);
         if (count < 0 || offset < 0 || offset > keys.capacity() - (long) count * PrefixIndex.KEY_BYTES) {
             throw new OrbitKvException(
                     ErrorCode.BAD_BUFFER,

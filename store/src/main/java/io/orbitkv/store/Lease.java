@@ -70,7 +70,7 @@ public final class Lease implements AutoCloseable {
         return nvmeBlocks;
     }
 
-    /** The family that was asked. */
+    /** The family that was asked; null for a miss. */
     public FamilyHandle family() {
         return family;
     }

@@ -55,8 +55,8 @@ final class RestorePath {
      *
      * @param keyMemory where the lease keeps the keys of its blocks
      * @param from the lease's block that lands in the destination's block 0
-     * @return how many are in the destination. Where {@code work.isDrained()} is false afterwards, reads into it are
-     *     still in flight and its pins are still held
+     * @return how many are in the destination. Where {@code work.readsAbandoned} is set afterwards, reads into it may
+     *     still be in flight and its pins are still held
      */
     int restore(Workspace work, MemoryRegion keyMemory, int from, int count) {
         boolean direct = landsDirectly(work, count);
@@ -92,8 +92,33 @@ final class RestorePath {
     }
 
     private int restoreTurn(Workspace work, MemoryRegion keyMemory, int from, boolean direct) {
-        int pinned = pinAll(work);
-        work.pinned = pinned;
+        boolean whole = false;
+        try {
+            int restored = restorePinned(work, pinAll(work), keyMemory, from, direct);
+            whole = true;
+            return restored;
+        } finally {
+            if (!whole) {
+                giveUp(work);
+            }
+        }
+    }
+
+    /** The destination could not be written after all (it was closed): without this its blocks would stay pinned. */
+    private void giveUp(Workspace work) {
+        for (int i = 0; i < work.pinned; i++) {
+            if (work.states[i] == BlockState.HOST) {
+                host.unpin(work.extents[i]);
+                work.states[i] = BlockState.MISSED;
+            }
+        }
+        work.readsAbandoned = !work.isDrained();
+        if (!work.readsAbandoned) {
+            unpinDrained(work);
+        }
+    }
+
+    private int restorePinned(Workspace work, int pinned, MemoryRegion keyMemory, int from, boolean direct) {
         work.batch.clear();
         for (int i = 0; i < pinned; i++) {
             if (work.states[i] == BlockState.NVME) {
@@ -108,6 +133,7 @@ final class RestorePath {
         }
         if (!readHere && !work.batch.await(timeoutNanos)) {
             counters.readTimeouts.increment();
+            work.readsAbandoned = true; // whatever happens to them from now on: their pins are given back by upkeep
             return leadingRestored(work, pinned);
         }
         for (int i = 0; i < pinned; i++) {
@@ -129,8 +155,10 @@ final class RestorePath {
     /** Pins the turn's blocks in order, host first; one that moved between look-up and pin is looked up once more. */
     private int pinAll(Workspace work) {
         int number = work.binding.indexNumber();
+        work.pinned = 0;
         int matched = index.match(number, work.keys(), work.keyOffset(0), work.count, work.turn);
         for (int i = 0; i < matched; i++) {
+            work.pinned = i;
             if (pin(work, i, work.turn, i)) {
                 continue;
             }
@@ -140,6 +168,7 @@ final class RestorePath {
                 return i;
             }
         }
+        work.pinned = matched;
         return matched;
     }
 
@@ -238,7 +267,9 @@ final class RestorePath {
         for (int i = 0; i < work.pinned; i++) {
             if (work.states[i] == BlockState.NVME) {
                 nvme.unpin(work.extents[i]);
+                work.states[i] = BlockState.MISSED;
             }
         }
+        work.readsAbandoned = false;
     }
 }

@@ -83,16 +83,35 @@ final class SavePath {
             lane = lane(work);
             claimed = claim(work, lane, result);
         }
-        if (claimed > 0) {
-            for (int i = 0; i < work.count; i++) {
+        boolean taken = false;
+        try {
+            for (int i = 0; i < work.count && claimed > 0; i++) {
                 if (work.states[i] == BlockState.CLAIMED) {
                     take(work, i);
                 }
             }
+            taken = true;
+        } finally {
+            if (!taken) {
+                giveUp(work, claimed);
+            }
         }
         synchronized (writerLock) {
             promised -= claimed;
+            index.expect(claimed);
             publish(work, lane, result);
+        }
+    }
+
+    /** The source could not be read after all (it was closed): without this its claims would stay pinned for good. */
+    private void giveUp(Workspace work, int claimed) {
+        synchronized (writerLock) {
+            promised -= claimed;
+            for (int i = 0; i < work.count; i++) {
+                if (work.states[i] == BlockState.CLAIMED) {
+                    host.unpin(work.extents[i]);
+                }
+            }
         }
     }
 
@@ -191,6 +210,15 @@ final class SavePath {
             }
         }
         acceptedPublished = accepted;
+        if (reason == DropReason.INDEX_FULL) {
+            evict();
+        }
+    }
+
+    /** The oldest segments go, for the saves to come; after the turn's own pins are off, for they may be in the way. */
+    private void evict() {
+        host.evictOldest();
+        nvme.requestEviction();
     }
 
     /** The birth is written before the drive's queue can see the block, and the queue takes over the claim's pin. */
@@ -201,7 +229,7 @@ final class SavePath {
         result.accepted(position);
     }
 
-    /** A full index evicts: dead runs are swept first; then the oldest segments go, for the saves to come. */
+    /** A full index sweeps dead runs before it refuses. */
     private Publication publishOne(Workspace work, int i) {
         Publication published = tryPublish(work, i);
         if (published == Publication.FULL && index.sweep(SWEEP_RUNS) > 0) {
@@ -209,8 +237,6 @@ final class SavePath {
         }
         if (published == Publication.FULL) {
             counters.indexFull.increment();
-            host.evictOldest();
-            nvme.requestEviction();
         }
         return published;
     }

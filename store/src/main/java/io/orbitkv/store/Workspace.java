@@ -48,6 +48,9 @@ final class Workspace implements AutoCloseable {
     /** Blocks of the turn that a restore has pinned. */
     int pinned;
 
+    /** A restore has given up on reads that may still run: the workspace rests until they have ended. */
+    boolean readsAbandoned;
+
     private DirectBuffer firstParent;
     private int firstParentOffset;
     private DirectBuffer keys;

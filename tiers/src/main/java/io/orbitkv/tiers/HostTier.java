@@ -160,13 +160,38 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         return NOBODY;
     }
 
-    /** Frees the oldest segment that nobody has pinned; whether there was one. */
+    /**
+     * Frees the oldest segment that nobody has pinned; where none is sealed, one that is being filled; whether there was
+     * one.
+     */
     public boolean evictOldest() {
         int segment = evict();
+        if (segment == NOBODY && sealOne()) {
+            segment = evict();
+        }
         if (segment == NOBODY) {
             return false;
         }
         free.addLast(segment);
+        return true;
+    }
+
+    /** Seals the open segment that holds most; without it, a store that fits into its open segments could not evict. */
+    private boolean sealOne() {
+        int fullest = NOBODY;
+        for (int lane = 0; lane < openSegment.length; lane++) {
+            int segment = openSegment[lane];
+            if (segment != NOBODY
+                    && pins.isFree(segment)
+                    && blocks[segment] > (fullest == NOBODY ? 0 : blocks[openSegment[fullest]])) {
+                fullest = lane;
+            }
+        }
+        if (fullest == NOBODY) {
+            return false;
+        }
+        sealed.addLast(openSegment[fullest]);
+        openSegment[fullest] = NOBODY;
         return true;
     }
 

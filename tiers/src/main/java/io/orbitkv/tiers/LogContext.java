@@ -1,11 +1,13 @@
 package io.orbitkv.tiers;
 
+import io.orbitkv.nativeio.DataFolder;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.Resources;
 import io.orbitkv.nativeio.WindowProbe;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,6 +36,7 @@ final class LogContext implements AutoCloseable {
     private volatile OrbitKvException failure;
 
     private volatile boolean evictionRequested;
+    private boolean sealRequested;
 
     LogContext(
             LogGeometry geometry,
@@ -43,17 +46,24 @@ final class LogContext implements AutoCloseable {
             NvmeListener listener,
             WindowProbe probe,
             NvmeOptions options,
-            LogIo io) {
+            DataFolder folder) {
         this.geometry = geometry;
         this.options = options;
         this.host = host;
         this.listener = listener;
         this.probe = probe;
-        this.io = io;
         this.lanes = lanes(geometry, options);
         long pages = (long) lanes * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
-        this.staging = MemoryRegion.anonymous(pages * DiskFormat.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
-        this.table = new SegmentTable(initial, generations);
+        Resources made = new Resources();
+        try {
+            this.io = made.keep(new LogIo(folder, geometry, options));
+            this.staging = made.keep(
+                    MemoryRegion.anonymous(pages * DiskFormat.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING));
+            this.table = made.keep(new SegmentTable(initial, generations));
+            made.release();
+        } finally {
+            made.close();
+        }
     }
 
     /** As many as are asked for, but few enough that as many segments again can be sealed, with two to spare. */
@@ -94,6 +104,18 @@ final class LogContext implements AutoCloseable {
         return requested;
     }
 
+    /** Asks the next lane that has nothing else to do to seal its segment, so that it can be given up. Agent's thread. */
+    void requestSeal() {
+        sealRequested = true;
+    }
+
+    /** Whether that was asked for and no lane has done it yet; the one that asks does it. Agent's thread. */
+    boolean takeSealRequest() {
+        boolean requested = sealRequested;
+        sealRequested = false;
+        return requested;
+    }
+
     boolean hasFailed() {
         return failure != null;
     }
@@ -114,7 +136,8 @@ final class LogContext implements AutoCloseable {
     void fail(OrbitKvException reason) {
         if (failure == null) {
             failure = reason;
-            LOG.error("The log has failed", reason);
+            // a drive's error says it all; anything else is our mistake, and then the place matters
+            LOG.error("The log has failed: {}", reason.getMessage(), reason.code() == ErrorCode.DRIVE ? null : reason);
             listener.onFailure(reason);
         }
     }

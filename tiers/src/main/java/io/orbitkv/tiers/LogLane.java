@@ -134,7 +134,8 @@ final class LogLane {
         waiting = false;
         int dropped = dropTooLarge();
         if (looked == queue.taken()) {
-            return dropped + (stopping && segment != SegmentSupply.NONE ? beginFooter() : 0);
+            boolean seals = segment != SegmentSupply.NONE && (stopping || (listings > 0 && context.takeSealRequest()));
+            return dropped + (seals ? beginFooter() : 0);
         }
         if (!stopping && !isDue(writeRequest)) {
             return dropped;

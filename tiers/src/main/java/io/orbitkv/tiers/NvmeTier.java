@@ -44,6 +44,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private volatile TierState state = TierState.SERVING;
     private volatile Thread agentThread;
     private boolean working;
+
+    /** The last step did something, so that another may have more to do though nothing is in flight. */
+    private boolean wasBusy;
+
     private boolean closed;
 
     /**
@@ -76,8 +80,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
                             + " segments; raise the cap or take smaller segments");
         }
         this.clock = clock;
-        LogIo io = new LogIo(folder, geometry, options);
-        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, io);
+        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folder);
         this.positions = new Positions(initial);
         this.supply = new SegmentSupply(context, initial);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
@@ -105,9 +108,20 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * @param lane any number, not negative: blocks of one lane are written together
      */
     public void offer(long hostExtent, long position, int lane) {
-        lanes[lane % lanes.length].queue().offer(hostExtent, position);
+        LaneQueue queue = lanes[lane % lanes.length].queue();
+        queue.offer(hostExtent, position);
         positions.offer(position);
-        wakeup();
+        if (isWorthWaking(queue.unsettledAfterOffer())) {
+            wakeup();
+        }
+    }
+
+    /**
+     * An agent that sleeps beside a lane that isn't empty has set itself a timer, so only a lane's first blocks wake it, and
+     * numbers that may fill a batch: a wakeup is a system call under the caller's lock.
+     */
+    private static boolean isWorthWaking(int unsettled) {
+        return unsettled <= 1 || Integer.bitCount(unsettled) == 1 || unsettled == BatchHeader.LISTINGS_MAX;
     }
 
     // ---- reading: any thread ----
@@ -270,12 +284,15 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         working = true;
         try {
-            return context.hasFailed() ? workFailed() : workServing(stopping);
+            int done = context.hasFailed() ? workFailed() : workServing(stopping);
+            wasBusy = done > 0;
+            return done;
         } catch (RuntimeException e) {
             context.fail(
                     e instanceof OrbitKvException known
                             ? known
                             : new OrbitKvException(ErrorCode.BUG, "the log's agent met " + e, e));
+            wasBusy = true;
             return 1;
         } finally {
             working = false;
@@ -332,7 +349,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     /** Hands submissions to the drive and sleeps until there is work, at most so long. Agent's thread. */
     public void await(long maxNanos) {
         long now = clock.nanoTime();
-        long sleep = Math.min(maxNanos, AWAIT_NANOS_MAX);
+        long sleep = wasBusy ? 0 : Math.min(maxNanos, AWAIT_NANOS_MAX);
         if (!context.hasFailed()) {
             sleep = Math.min(sleep, flusher.nextTimerNanos(now));
             sleep = Math.min(sleep, supply.nextTimerNanos());

@@ -117,12 +117,10 @@ final class SegmentSupply {
     }
 
     private int gather(int lanesWaiting, long nowNanos) {
-        if (context.takeEvictionRequest()) {
-            evictOne(nowNanos);
-        }
+        int evicted = context.takeEvictionRequest() ? evictOne(nowNanos) : 0;
         isWanted |= lanesWaiting > 0;
         if (!isWanted) {
-            return 0;
+            return evicted;
         }
         target = Math.min(PREPARED_MAX, Math.max(preparedTarget, lanesWaiting));
         roundCount = 0;
@@ -132,25 +130,36 @@ final class SegmentSupply {
             chooseVictims(nowNanos);
         }
         if (roundCount == 0) {
-            return 0;
+            return evicted;
         }
         beginRound();
         return 1 + submitHeaders();
     }
 
-    /** Victims that nobody reads any more join the round. */
+    /** Victims that nobody reads any more join the round; those that are too many for it are free. */
     private void collectQuiet() {
         int kept = 0;
         for (int i = 0; i < reclaimingCount; i++) {
             int segment = reclaiming[i];
-            if (readyCount + roundCount < target && context.table.isQuiet(segment)) {
-                join(segment, true);
-            } else {
+            if (!context.table.isQuiet(segment)) {
                 reclaiming[kept] = segment;
                 reclaimingSince[kept++] = reclaimingSince[i];
+            } else if (readyCount + roundCount < target) {
+                join(segment, true);
+            } else {
+                addFree(segment);
             }
         }
         reclaimingCount = kept;
+    }
+
+    /** Its old header stays until it is used again: until then a crash brings back its blocks, which harms nothing. */
+    private void addFree(int segment) {
+        context.table.move(segment, Life.FREE);
+        int end = freeFirst + freeCount;
+        free[end < free.length ? end : end - free.length] = segment;
+        freeCount++;
+        context.probe.leave(CrashWindow.SEGMENT_REUSE);
     }
 
     private void collectFree() {
@@ -195,14 +204,20 @@ final class SegmentSupply {
         context.listener.onSegment(segment, ended, SegmentState.FREE, 0, 0, 0);
     }
 
-    /** Gives a segment up before its pages are needed: the next round takes it. */
-    private void evictOne(long nowNanos) {
-        int victim = reclaimingCount < RECLAIMING_MAX ? policy.choose(context.table) : OldestFirst.NONE;
-        if (victim != OldestFirst.NONE) {
-            giveUp(victim);
-            reclaiming[reclaimingCount] = victim;
-            reclaimingSince[reclaimingCount++] = nowNanos;
+    /** Gives a segment up before its pages are needed: the next round takes it. None is sealed: one is to be. */
+    private int evictOne(long nowNanos) {
+        if (reclaimingCount == RECLAIMING_MAX) {
+            return 0;
         }
+        int victim = policy.choose(context.table);
+        if (victim == OldestFirst.NONE) {
+            context.requestSeal();
+            return 1;
+        }
+        giveUp(victim);
+        reclaiming[reclaimingCount] = victim;
+        reclaimingSince[reclaimingCount++] = nowNanos;
+        return 1;
     }
 
     long nextUseSequence() {

@@ -132,6 +132,17 @@ final class SegmentTable implements AutoCloseable {
         assert before > 0 : "unpinned more often than pinned: " + Extent.text(extent);
     }
 
+    /**
+     * Agent: whether the bytes of an extent are there still. They outlive the extent while its segment waits for readers: a
+     * block that was pinned in time is read, though its generation has ended since.
+     */
+    boolean holds(long extent) {
+        int segment = Extent.segment(extent);
+        int now = generations.current(segment);
+        int of = Extent.generation(extent);
+        return now == of || (lives[segment] == Life.RECLAIMING && now == (of == Extent.GENERATION_MAX ? 1 : of + 1));
+    }
+
     private static long pinOffset(long extent) {
         return (long) Extent.segment(extent) * Integer.BYTES;
     }

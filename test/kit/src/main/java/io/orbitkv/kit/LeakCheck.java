@@ -74,9 +74,13 @@ public final class LeakCheck {
         }
     }
 
-    /** Class loading opens jars and the module image whenever it likes. */
+    /** Jars and the module image are opened by class loading, the rest by SecureRandom and JNA, once each. */
     private static boolean isOfTheJvm(String name) {
-        return name.endsWith(".jar") || name.endsWith("/lib/modules");
+        return name.endsWith(".jar")
+                || name.endsWith("/lib/modules")
+                || name.endsWith("/dev/random")
+                || name.endsWith("/dev/urandom")
+                || (name.contains("/ffi") && name.endsWith(" (deleted)"));
     }
 
     private static List<String> openDescriptors() {

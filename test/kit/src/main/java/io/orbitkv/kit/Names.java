@@ -97,7 +97,7 @@ final class Names {
     }
 
     void rename(String from, String to) {
-        change(new NameChange(Change.RENAME, folderOf(to), from, to, null));
+        change(new NameChange(Change.RENAME, folderOf(to), from, to, file(from)));
     }
 
     void unlink(String name) {
@@ -145,10 +145,8 @@ final class Names {
             case CREATE, MAKE_FOLDER -> names.put(change.name, new Target(change.content));
             case UNLINK -> names.remove(change.name);
             case RENAME -> {
-                Target moved = names.remove(change.name);
-                if (moved != null) { // its creation may have been in a folder that was not synced
-                    names.put(change.to, moved);
-                }
+                names.remove(change.name);
+                names.put(change.to, new Target(change.content));
             }
         }
     }

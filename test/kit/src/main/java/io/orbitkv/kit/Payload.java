@@ -16,6 +16,8 @@ public final class Payload {
     private static final long GOLDEN = 0x9e3779b97f4a7c15L;
     private static final long FACTOR = 0xbf58476d1ce4e5b9L;
 
+    private static final int STRIDE_BYTES = 4 * Long.BYTES;
+
     private Payload() {}
 
     /**
@@ -31,6 +33,16 @@ public final class Payload {
         long word = start(key, seed);
         long end = offset + bytes;
         long at = offset;
+        for (; at <= end - STRIDE_BYTES; at += STRIDE_BYTES) { // four independent words: the CPU overlaps them
+            long second = word + GOLDEN;
+            long third = second + GOLDEN;
+            long fourth = third + GOLDEN;
+            region.putLong(at, spread(word));
+            region.putLong(at + 8, spread(second));
+            region.putLong(at + 16, spread(third));
+            region.putLong(at + 24, spread(fourth));
+            word = fourth + GOLDEN;
+        }
         for (; at <= end - Long.BYTES; at += Long.BYTES) {
             region.putLong(at, spread(word));
             word += GOLDEN;
@@ -49,6 +61,19 @@ public final class Payload {
         long word = start(key, seed);
         long end = offset + bytes;
         long at = offset;
+        for (; at <= end - STRIDE_BYTES; at += STRIDE_BYTES) {
+            long second = word + GOLDEN;
+            long third = second + GOLDEN;
+            long fourth = third + GOLDEN;
+            long difference = region.getLong(at) ^ spread(word);
+            difference |= region.getLong(at + 8) ^ spread(second);
+            difference |= region.getLong(at + 16) ^ spread(third);
+            difference |= region.getLong(at + 24) ^ spread(fourth);
+            if (difference != 0) {
+                break; // the loop below finds the byte
+            }
+            word = fourth + GOLDEN;
+        }
         for (; at <= end - Long.BYTES; at += Long.BYTES) {
             long difference = region.getLong(at) ^ spread(word);
             if (difference != 0) {

@@ -33,7 +33,8 @@ import java.util.TreeSet;
  * there is listed, counted (by file length) and removed with the rest, but knows no crash: close the catalog before
  * reopening.
  *
- * <p>Safe from any thread; a run is a function of its seed only if one thread does everything.
+ * <p>Safe from any thread; a run is a function of its seed only if one thread does everything. Rings never sleep: an
+ * agent on a thread of its own spins through simulated time, so step agents with an invoker instead.
  */
 public final class SimulatedFolder implements DataFolder {
     private final SimulatedDrive drive;

@@ -200,6 +200,26 @@ class SimulatedFolderTest {
     }
 
     @Test
+    void aSyncedFolderKeepsItsNamesWhateverOtherFoldersLose() {
+        for (long seed = 0; seed < 50; seed++) {
+            SimulatedFolder folder = new SimulatedFolder(seed, temp);
+            folder.makeFolder("from");
+            folder.makeFolder("to");
+            folder.syncFolder("");
+            folder.create("from/a", PAGE).close();
+            folder.rename("from/a", "to/b");
+            folder.syncFolder("to");
+            folder.makeFolder("lost");
+            folder.create("lost/c", PAGE).close();
+            folder.syncFolder("lost");
+            folder.powerLoss();
+            SimulatedFolder after = folder.reopen();
+            assertTrue(after.exists("to/b"), "seed " + seed);
+            assertTrue(!after.list("lost").contains("c") || after.list("").contains("lost"), "seed " + seed);
+        }
+    }
+
+    @Test
     void everyCrashPointThrowsAndLeavesAFolderThatOpens() {
         SimulatedFolder measured = new SimulatedFolder(1, temp);
         work(measured, new Gen(1));
