@@ -41,7 +41,7 @@ final class KillHarness implements AutoCloseable {
     private static final int PROMPTS_CHECKED = 800;
     private static final int KILLED = 128 + 9;
     private static final long START_NANOS_MAX = 60_000_000_000L;
-    private static final long LIFE_NANOS_MAX = 150_000_000L;
+    private static final long LIFE_NANOS_MAX = 250_000_000L;
     private static final long WINDOW_NANOS_MAX = 1_500_000_000L;
     private static final int LOG_BYTES_SHOWN = 4000;
 
@@ -142,7 +142,7 @@ final class KillHarness implements AutoCloseable {
                 awaitWindow(wanted);
             }
         } finally {
-            child.destroyForcibly();
+            child.toHandle().destroyForcibly(); // SIGKILL, and unlike the process's own it leaves the pipe readable
             child.waitFor(60, TimeUnit.SECONDS);
             reader.join();
         }
