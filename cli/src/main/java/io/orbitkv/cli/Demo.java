@@ -9,6 +9,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 
 /**
@@ -17,6 +18,8 @@ import java.util.List;
  */
 final class Demo {
     private static final int KEY_BYTES = WrittenBlocks.KEY_BYTES;
+
+    private static final int LOST_SHOWN_MAX = 10;
 
     private final DemoOptions options;
     private final Path folder;
@@ -181,7 +184,12 @@ final class Demo {
                 if (useSequenceNow > written.useSequence(block)) {
                     reusedSince++;
                 } else {
-                    lostWritten++;
+                    if (lostWritten++ < LOST_SHOWN_MAX) {
+                        note("lost: key "
+                                + HexFormat.of().formatHex(written.keys(), block * KEY_BYTES, (block + 1) * KEY_BYTES)
+                                + ", acknowledged in segment " + written.segment(block) + " with use-sequence "
+                                + written.useSequence(block) + ", which is at " + useSequenceNow);
+                    }
                 }
             }
         }

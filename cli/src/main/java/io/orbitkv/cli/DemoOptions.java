@@ -29,7 +29,7 @@ final class DemoOptions {
             paramLabel = "<file>",
             description = "Run the requests of a trace instead of generated chats: one JSON object a line with"
                     + " timestamp (ms), input_length and output_length (tokens), hash_ids (a number for each 512-token"
-                    + " block).")
+                    + " block). Default: generated chats.")
     Path trace;
 
     @Option(

@@ -33,6 +33,7 @@ final class LogScan implements AutoCloseable {
     private final ReaderPool readers;
 
     private final long[] uses;
+    private final long[] headerUses;
     private final boolean[] damagedHeaders;
     private final SegmentRow[] known;
     private final int[] blocks;
@@ -60,6 +61,7 @@ final class LogScan implements AutoCloseable {
         this.notes = notes;
         this.progress = progress;
         this.uses = new long[geometry.segments()];
+        this.headerUses = new long[geometry.segments()];
         this.damagedHeaders = new boolean[geometry.segments()];
         this.known = new SegmentRow[geometry.segments()];
         this.blocks = new int[geometry.segments()];
@@ -83,6 +85,7 @@ final class LogScan implements AutoCloseable {
         readers.each(IntStream.range(0, uses.length).toArray(), this::readHeader, reader -> {
             int segment = reader.segment();
             uses[segment] = reader.useSequence();
+            headerUses[segment] = uses[segment];
             lastUse = Math.max(lastUse, reader.useSequence());
             if (++counted[0] % SEGMENT_PROGRESS == 0 || counted[0] == uses.length) {
                 progress.onProgress("reading segment headers", counted[0], uses.length);
@@ -333,6 +336,8 @@ final class LogScan implements AutoCloseable {
         for (int segment = 0; segment < uses.length; segment++) {
             if (uses[segment] != 0) {
                 state.seal(segment, uses[segment]);
+            } else {
+                state.emptyUse(segment, headerUses[segment]);
             }
         }
         return state.passUse(nextUseSequence - 1).positions(lastPosition, lastPosition);
