@@ -200,11 +200,7 @@ final class LogScan implements AutoCloseable {
                 order,
                 (reader, segment) -> {
                     boolean unsure = checkUnsure && !isDurable(segment);
-                    if (unsure) {
-                        reader.readUnsure(segment, uses[segment]);
-                    } else {
-                        reader.read(segment, uses[segment]);
-                    }
+                    reader.read(segment, uses[segment]);
                     if (damagedHeaders[segment] || unsure) {
                         reader.checkPayloads();
                     }

@@ -114,17 +114,6 @@ final class SegmentReader implements AutoCloseable {
         }
     }
 
-    /**
-     * As {@link #read}, for a use that a power loss may have caught: it may have kept the footer and taken a batch header
-     * before it, so that the footer counts only where it lists what the batches list.
-     */
-    void readUnsure(int number, long use) {
-        boolean sealed = readFooter(number, use) == Verdict.VALID;
-        int listed = count;
-        readBatches(number, use);
-        fromFooter = sealed && listed == count;
-    }
-
     /** Reads the footer of a segment's use. */
     Verdict readFooter(int number, long use) {
         begin(number, use);
