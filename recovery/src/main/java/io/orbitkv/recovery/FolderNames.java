@@ -14,6 +14,9 @@ final class FolderNames {
     static final String INDEX = SNAPSHOT + "/INDEX";
     static final String MARKER = SNAPSHOT + "/MARKER";
 
+    /** What a marker is called until it is whole and flushed: a death in between leaves no marker that looks damaged. */
+    static final String MARKER_NEW = SNAPSHOT + "/MARKER.new";
+
     /** There as long as the folder is being made: what else is there may be made anew. */
     static final String INCOMPLETE = "INCOMPLETE";
 
@@ -23,7 +26,7 @@ final class FolderNames {
     private static final Set<String> TOLERATED = Set.of("lost+found");
 
     private static final Set<String> OWN_CATALOG = Set.of("data.mdb", "lock.mdb");
-    private static final Set<String> OWN_SNAPSHOT = Set.of("INDEX", "MARKER");
+    private static final Set<String> OWN_SNAPSHOT = Set.of("INDEX", "MARKER", "MARKER.new");
 
     private FolderNames() {}
 

@@ -161,7 +161,7 @@ final class Snapshot {
 
     /** Writes MARKER, durably: from here on the snapshot counts. */
     static void writeMarker(DataFolder folder, Marker marker) {
-        try (StorageFile file = folder.create(FolderNames.MARKER, PAGE_BYTES);
+        try (StorageFile file = folder.create(FolderNames.MARKER_NEW, PAGE_BYTES);
                 MemoryRegion page = MemoryRegion.anonymous(PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
             page.putLong(0, MARKER_MAGIC);
             page.putInt(8, VERSION);
@@ -176,6 +176,7 @@ final class Snapshot {
             file.write(0, page, 0, PAGE_BYTES);
             file.flush();
         }
+        folder.rename(FolderNames.MARKER_NEW, FolderNames.MARKER);
         folder.syncFolder(FolderNames.SNAPSHOT);
     }
 
@@ -244,12 +245,15 @@ final class Snapshot {
 
     /** Whether there is anything of a snapshot. */
     static boolean exists(DataFolder folder) {
-        return folder.exists(FolderNames.MARKER) || folder.exists(FolderNames.INDEX);
+        return folder.exists(FolderNames.MARKER)
+                || folder.exists(FolderNames.MARKER_NEW)
+                || folder.exists(FolderNames.INDEX);
     }
 
     /** Removes what there is, of a folder that was never used. */
     static void unlink(DataFolder folder) {
         folder.unlink(FolderNames.MARKER);
+        folder.unlink(FolderNames.MARKER_NEW);
         folder.unlink(FolderNames.INDEX);
     }
 
@@ -257,6 +261,7 @@ final class Snapshot {
     static void remove(DataFolder folder) {
         folder.unlink(FolderNames.MARKER);
         folder.syncFolder(FolderNames.SNAPSHOT);
+        folder.unlink(FolderNames.MARKER_NEW);
         folder.unlink(FolderNames.INDEX);
         folder.syncFolder(FolderNames.SNAPSHOT);
     }

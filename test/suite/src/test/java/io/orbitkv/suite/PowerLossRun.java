@@ -8,7 +8,9 @@ import io.orbitkv.kit.Gen;
 import io.orbitkv.kit.SimulatedClock;
 import io.orbitkv.kit.SimulatedCrash;
 import io.orbitkv.kit.SimulatedFolder;
+import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.recovery.OpeningKind;
 import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Verify;
@@ -38,6 +40,7 @@ final class PowerLossRun implements AutoCloseable {
     private static final int KEY_BYTES = 32;
     private static final int EVENTS_SHOWN = 4096;
     private static final int CLEAR_OPERATIONS = 5;
+    private static final int SNAPSHOT_OPERATIONS = 14;
     private static final long NEVER = 1L << 60;
     private static final int LIVES_MAX = 6;
     private static final int STEPS_MAX = 40;
@@ -157,7 +160,7 @@ final class PowerLossRun implements AutoCloseable {
                 .durability(durability)
                 .flushIntervalMillis(5)
                 .pageKind(PageKind.SMALL)
-                .probe(folder.probe());
+                .probe(deathsInSnapshots(folder));
         isOpening = true;
         store = KvStore.openStepped(options, folder, clock, seed + 1);
         isOpening = false;
@@ -181,6 +184,25 @@ final class PowerLossRun implements AutoCloseable {
         check();
         powerWasLost = false;
         stoppedCleanly = false;
+    }
+
+    /** The drive's probe; snapshots are written so seldom that some deaths are aimed at them. */
+    private WindowProbe deathsInSnapshots(SimulatedFolder of) {
+        WindowProbe probe = of.probe();
+        return new WindowProbe() {
+            @Override
+            public void enter(CrashWindow window) {
+                if (window == CrashWindow.SNAPSHOT && mayDie && gen.below(3) == 0) {
+                    of.crashAfter(gen.between(1, SNAPSHOT_OPERATIONS));
+                }
+                probe.enter(window);
+            }
+
+            @Override
+            public void leave(CrashWindow window) {
+                probe.leave(window);
+            }
+        };
     }
 
     private void stop() {
