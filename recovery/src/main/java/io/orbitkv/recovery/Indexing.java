@@ -92,8 +92,8 @@ final class Indexing {
                 && quarantine.contains(new Spot(reader.segment(), reader.useSequence(), block.firstPage()))) {
             return DeadReason.QUARANTINED;
         }
-        // Wrong bytes are written down even of a block that nobody wants any more: its segment counts as durable from now
-        // on, and whoever checks it must not take them for rot.
+        // Wrong bytes are written down even of a block that nobody wants any more: from now on its segment counts as
+        // durable, and whoever checks it must not take them for rot.
         if (reader.isWrong(i)) {
             if (found.size() < quarantinedMax) {
                 long key0 = block.region().getLong(block.offset());

@@ -242,8 +242,17 @@ public final class Verify {
     }
 
     private void checkHeader(Found found) {
-        boolean fine = found.header() == Verdict.VALID || (found.headerIsZero() && isFreeInCatalog(found.segment()));
-        if (fine) {
+        boolean noHeader = found.header() == Verdict.ABSENT
+                || found.header() == Verdict.TORN
+                || found.header() == Verdict.MALFORMED;
+        // A machine may have died while the header of a first use was written, and one that lost power in any: the next
+        // opening looks behind it, and loses nothing that was promised.
+        boolean unsure = noHeader && (isFreeInCatalog(found.segment()) || !sameBoot);
+        if (found.header() == Verdict.VALID || unsure) {
+            if (unsure && !found.headerIsZero()) {
+                note += (note.isEmpty() ? "" : "; ") + "the header of segment " + found.segment()
+                        + " is damaged, as a death while it was written leaves it";
+            }
             return;
         }
         ErrorCode code = found.header() == Verdict.OTHER_STORE

@@ -42,8 +42,7 @@ final class CrashCheck implements AutoCloseable {
         for (CrashFamily family : families) {
             largest = Math.max(largest, family.blockBytes());
         }
-        memory = MemoryRegion.anonymous(
-                (long) CrashPrompts.BLOCKS_MAX * largest, PageKind.SMALL, MemoryPurpose.TOOL);
+        memory = MemoryRegion.anonymous((long) CrashPrompts.BLOCKS_MAX * largest, PageKind.SMALL, MemoryPurpose.TOOL);
         blocks = Blocks.of(memory);
     }
 

@@ -122,8 +122,8 @@ final class KillChild {
                     check.blocks,
                     saved);
             blocks = Math.min(blocks, saved.present() + saved.accepted());
-            if (saved.dropped() > 0 && store.sync(store.acceptedPosition(), Level.WRITTEN, SYNC_MILLIS)
-                    != SyncOutcome.REACHED) {
+            if (saved.dropped() > 0
+                    && store.sync(store.acceptedPosition(), Level.WRITTEN, SYNC_MILLIS) != SyncOutcome.REACHED) {
                 throw new IllegalStateException("the log is stuck: " + store.stats());
             }
         }

@@ -318,8 +318,8 @@ final class KillHarness implements AutoCloseable {
                 "  openings %s; %d prompts; acknowledged blocks %d; promises checked %d, kept %d, ended with their"
                         + " segment %d; lost 0%n",
                 openings, lastPrompt + 1, acknowledged, promisesChecked, promisesKept, promisesChecked - promisesKept));
-        text.append(String.format(
-                "  blocks restored and compared %d, wrong 0; clears %d", check.restoredBlocks(), clears));
+        text.append(
+                String.format("  blocks restored and compared %d, wrong 0; clears %d", check.restoredBlocks(), clears));
         return text.toString();
     }
 

@@ -29,8 +29,8 @@ class KillTest {
 
     private static final int HITS_MIN_ROUNDS = 200;
 
-    private static final List<CrashWindow> WANTED = List.of(
-            CrashWindow.BATCH_WRITE, CrashWindow.SEAL, CrashWindow.SEGMENT_REUSE, CrashWindow.CATALOG_COMMIT);
+    private static final List<CrashWindow> WANTED =
+            List.of(CrashWindow.BATCH_WRITE, CrashWindow.SEAL, CrashWindow.SEGMENT_REUSE, CrashWindow.CATALOG_COMMIT);
 
     @Test
     void killedStoreKeepsWhatItAcknowledged() throws IOException, InterruptedException {
@@ -56,8 +56,6 @@ class KillTest {
     }
 
     private static CrashWindow rarest(KillHarness harness) {
-        return WANTED.stream()
-                .min(Comparator.comparingInt(harness::hits))
-                .orElseThrow();
+        return WANTED.stream().min(Comparator.comparingInt(harness::hits)).orElseThrow();
     }
 }

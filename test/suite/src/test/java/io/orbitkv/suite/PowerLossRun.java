@@ -71,6 +71,7 @@ final class PowerLossRun implements AutoCloseable {
     private int clearing = -1;
     private boolean isOpening;
     private boolean mayDie;
+    private boolean isMade;
 
     /**
      * A run that has not begun.
@@ -160,8 +161,10 @@ final class PowerLossRun implements AutoCloseable {
         isOpening = true;
         store = KvStore.openStepped(options, folder, clock, seed + 1);
         isOpening = false;
+        isMade = true;
         OpeningKind kind = store.openReport().kind();
-        event("opened " + kind + " epoch " + store.openReport().epoch() + " " + store.openReport().accounting());
+        event("opened " + kind + " epoch " + store.openReport().epoch() + " "
+                + store.openReport().accounting());
         totals.opened(kind);
         assertTrue(store.openReport().accounting().isWhole(), "accounting");
         if (powerWasLost && !isSabotaged) {
@@ -218,6 +221,10 @@ final class PowerLossRun implements AutoCloseable {
         isOpening = false;
         discard();
         folder = folder.reopen();
+        if (power && isMade && !isSabotaged && gen.below(4) == 0) {
+            verify();
+            folder = folder.reopen();
+        }
     }
 
     /** Frees what a dead store held of this process. */
@@ -343,8 +350,7 @@ final class PowerLossRun implements AutoCloseable {
     private void check() {
         settleClear();
         // A log that still has free segments has never given one up: then a clean stop has kept all that was accepted.
-        boolean keptAll =
-                stoppedCleanly && store.openReport().accounting().segmentsFree() > 0;
+        boolean keptAll = stoppedCleanly && store.openReport().accounting().segmentsFree() > 0;
         for (Waiting block : ledger.takeUnwritten()) {
             Location at = check.locate(block.block(), block.keys(), block.offset());
             assertTrue(at.onDrive() || !keptAll, "accepted before a clean stop, and gone: " + block);
@@ -392,7 +398,7 @@ final class PowerLossRun implements AutoCloseable {
         assertEquals(0, stats.readErrors(), "read errors");
     }
 
-    /** The tool that people check a folder with finds nothing wrong after a clean stop. */
+    /** The tool that people check a folder with finds nothing wrong, after a clean stop as after a power loss. */
     private void verify() {
         VerifyReport report = Verify.run(folder, OpeningOptions.of(0).simulated(seed));
         event("verified: " + report);

@@ -96,8 +96,8 @@ class PowerLossTest {
                 run.run();
             } catch (AssertionError | RuntimeException e) {
                 AssertionError named = new AssertionError(
-                        e.getMessage() + "\n" + Seed.replay(PowerLossTest.class, seed) + "\nevents:\n" + run.lastEvents()
-                                + run.folder().history(),
+                        e.getMessage() + "\n" + Seed.replay(PowerLossTest.class, seed) + "\nevents:\n"
+                                + run.lastEvents() + run.folder().history(),
                         e);
                 throw named;
             }

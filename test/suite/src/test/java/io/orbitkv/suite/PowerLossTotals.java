@@ -38,7 +38,8 @@ final class PowerLossTotals {
         return powerLosses + " power losses, " + kills + " kills; openings " + openings + "; died in windows " + diedIn
                 + ", outside of all " + diedOutside + ", while opening " + diedOpening + "; " + clears + " clears, "
                 + savedBlocks + " blocks saved, " + restoredBlocks + " restored and compared; promises checked "
-                + promisesChecked + ", kept " + promisesKept + ", the others ended with their segments; found after opening "
+                + promisesChecked + ", kept " + promisesKept
+                + ", the others ended with their segments; found after opening "
                 + foundBlocks;
     }
 }
