@@ -1,5 +1,6 @@
 package io.orbitkv.cli;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -9,6 +10,7 @@ import picocli.CommandLine.Spec;
 /** Where put and get keep files, and under what. */
 final class FileOptions {
     private static final long BLOCK_BYTES_MAX = 32L << 20;
+    private static final long CAP_BYTES_DEFAULT = 1L << 30;
 
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
@@ -47,12 +49,18 @@ final class FileOptions {
     @Option(
             names = {"--cap", "--ssd-cache-capacity"},
             paramLabel = "<size>",
-            defaultValue = "1gb",
             converter = Sizes.class,
-            description =
-                    "Bytes that the data folder may take on the drive; give the one that the folder was made with."
-                            + " Default: ${DEFAULT-VALUE}.")
-    long capBytes;
+            description = "Bytes that the data folder may take on the drive. Default: what a store there was made with,"
+                    + " 1gb for a new one.")
+    private Long capBytes;
+
+    /** The cap to open a folder with: 0 where a store there decides. */
+    long capBytes() {
+        if (capBytes != null) {
+            return capBytes;
+        }
+        return Files.exists(data.resolve("catalog/data.mdb")) ? 0 : CAP_BYTES_DEFAULT;
+    }
 
     void check() {
         if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {

@@ -62,7 +62,7 @@ final class StoredFile implements AutoCloseable {
     static StoredFile open(FileOptions options, String prompt) {
         KvStore store = KvStore.open(StoreOptions.in(options.data)
                 .poolBytes(options.poolBytes)
-                .capBytes(options.capBytes)
+                .capBytes(options.capBytes())
                 .blockBytesLargest((int) options.blockBytes)
                 .queryBlocksMax(BLOCKS_MAX));
         try {

@@ -7,13 +7,13 @@ import io.orbitkv.tiers.LogGeometry;
 
 /** Makes the index that an opening fills, with the generations that it checks extents against. */
 final class IndexMaker implements IndexFactory, AutoCloseable {
-    private final long blocksMax;
+    private final StoreOptions options;
     private final Generations host;
     private Generations generations;
     private PrefixIndex index;
 
-    IndexMaker(long blocksMax, Generations host) {
-        this.blocksMax = blocksMax;
+    IndexMaker(StoreOptions options, Generations host) {
+        this.options = options;
         this.host = host;
     }
 
@@ -21,7 +21,7 @@ final class IndexMaker implements IndexFactory, AutoCloseable {
     public PrefixIndex create(LogGeometry geometry) {
         close();
         generations = new Generations(geometry.segments());
-        index = new PrefixIndex(blocksMax, host, generations);
+        index = new PrefixIndex(Sizes.indexBlocksMax(options, geometry.totalBytes()), host, generations);
         return index;
     }
 

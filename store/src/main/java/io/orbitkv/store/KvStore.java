@@ -69,6 +69,7 @@ public final class KvStore implements AutoCloseable {
     private final RestorePath restores;
     private final Driver driver;
     private final OpenReport report;
+    private final OwnBytes ownBytes;
 
     /**
      * Opens the store of a data folder, or makes one.
@@ -126,7 +127,7 @@ public final class KvStore implements AutoCloseable {
         try {
             host = made.keep(new HostTier(
                     options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
-            IndexMaker maker = made.keep(new IndexMaker(sizes.indexBlocksMax(), host.generations()));
+            IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(folder, sized(opening, options, sizes, folder), maker, clock, options.probe());
             catalog = made.keep(opened.catalog());
@@ -182,6 +183,7 @@ public final class KvStore implements AutoCloseable {
                     new Reclaimed(),
                     clock,
                     COMMIT_INTERVAL_NANOS);
+            ownBytes = new OwnBytes(folder, clock);
             driver = drivers.start(nvme, upkeep);
             report = new OpenReport(opened.kind(), opened.epoch(), opened.accounting(), System.nanoTime() - started);
             made.release();
@@ -192,7 +194,13 @@ public final class KvStore implements AutoCloseable {
 
     /** A store that is there already keeps its segments, unless the caller insists on a size. */
     private static OpeningOptions sized(OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolder folder) {
-        boolean follow = options.segmentBytes() == 0 && Opening.holdsStore(folder);
+        boolean holdsStore = Opening.holdsStore(folder);
+        if (options.capBytes() == 0 && !holdsStore) {
+            throw new OrbitKvException(
+                    ErrorCode.CAP_TOO_SMALL,
+                    "the folder " + folder.path() + " holds no store, and a new one needs a cap; give capBytes");
+        }
+        boolean follow = options.segmentBytes() == 0 && holdsStore;
         return opening.withSegmentBytes(follow ? 0 : sizes.logSegmentBytes())
                 .withLockWaitNanos(options.lockWaitMillis() * 1_000_000);
     }
@@ -574,8 +582,8 @@ public final class KvStore implements AutoCloseable {
                     index.blocksMax(),
                     index.bytes(),
                     leases.held(),
-                    folder.allocatedBytes(""),
-                    options.capBytes());
+                    ownBytes.now(),
+                    catalog.identity().capBytes());
         } finally {
             gate.leave();
         }

@@ -8,11 +8,10 @@ import io.orbitkv.nativeio.MemoryRegion;
  *
  * @param hostSegmentBytes segment of the host tier
  * @param logSegmentBytes segment of the log
- * @param indexBlocksMax most blocks in the index
  * @param writeQueueBlocks most blocks between save and drive
  * @param stagingBytes buffer of one restore
  */
-record Sizes(int hostSegmentBytes, int logSegmentBytes, long indexBlocksMax, int writeQueueBlocks, int stagingBytes) {
+record Sizes(int hostSegmentBytes, int logSegmentBytes, int writeQueueBlocks, int stagingBytes) {
     private static final int SEGMENT_BYTES_MIN = 1 << 20;
     private static final int SEGMENT_BYTES_MAX = 64 << 20;
     private static final int SEGMENT_BYTES_SMALLEST = 64 << 10;
@@ -35,17 +34,21 @@ record Sizes(int hostSegmentBytes, int logSegmentBytes, long indexBlocksMax, int
         int padded = pages(options.blockBytesLargest()) * MemoryRegion.PAGE_BYTES;
         int host = segmentBytes(options, options.poolBytes(), padded, 2L * options.openSegments());
         int log = segmentBytes(options, options.capBytes(), padded, 4L * options.openSegments());
-        long blocks = options.indexBlocksMax() != 0
-                ? options.indexBlocksMax()
-                : (options.poolBytes() + options.capBytes())
-                                / Math.max(MemoryRegion.PAGE_BYTES, padded / SMALLER_BLOCKS)
-                        + QUEUE_BLOCKS_MIN;
         // Half of the pool may wait for the drive; the other half stays for reads and for saves that are being copied.
         long queue = options.writeQueueBlocks() != 0
                 ? options.writeQueueBlocks()
                 : Math.max(QUEUE_BLOCKS_MIN, Math.min(QUEUE_BLOCKS_MAX, options.poolBytes() / 2 / padded));
         long staging = Math.max(STAGING_BYTES_MIN, (long) STAGING_BLOCKS * padded);
-        return new Sizes(host, log, blocks, (int) queue, (int) Math.min(staging, 1 << 30));
+        return new Sizes(host, log, (int) queue, (int) Math.min(staging, 1 << 30));
+    }
+
+    /** Most blocks in the index of a store with so many bytes of log. */
+    static long indexBlocksMax(StoreOptions options, long logBytes) {
+        if (options.indexBlocksMax() != 0) {
+            return options.indexBlocksMax();
+        }
+        int smallest = pages(options.blockBytesLargest()) * MemoryRegion.PAGE_BYTES / SMALLER_BLOCKS;
+        return (options.poolBytes() + logBytes) / Math.max(MemoryRegion.PAGE_BYTES, smallest) + QUEUE_BLOCKS_MIN;
     }
 
     /** The largest power of two that cuts the tier well and holds a few blocks; smaller where the tier is tiny. */

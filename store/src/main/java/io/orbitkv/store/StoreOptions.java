@@ -59,9 +59,12 @@ public final class StoreOptions implements Cloneable {
         return poolBytes;
     }
 
-    /** Bytes that the data folder may ever take on the drive, all of the store's own files together. */
+    /**
+     * Bytes that the data folder may ever take on the drive, all of the store's own files together; 0: those that the
+     * store there was made with.
+     */
     public StoreOptions capBytes(long bytes) {
-        capBytes = inRange("cap bytes", bytes, 1, Long.MAX_VALUE / 2);
+        capBytes = inRange("cap bytes", bytes, 0, Long.MAX_VALUE / 2);
         return this;
     }
 

@@ -1,0 +1,28 @@
+package io.orbitkv.store;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Starts a main class of the tests in a JVM of its own, with the flags of this one. */
+final class ChildJvm {
+    private ChildJvm() {}
+
+    static Process start(Class<?> main, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            if (!flag.startsWith("-javaagent") && !flag.startsWith("-Xmx") && !flag.startsWith("-agentlib")) {
+                command.add(flag);
+            }
+        }
+        command.addAll(List.of("-Xmx128m", "-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(Arrays.asList(arguments));
+        return new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+    }
+}
