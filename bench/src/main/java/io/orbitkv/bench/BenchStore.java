@@ -55,8 +55,7 @@ final class BenchStore implements AutoCloseable {
                     .capBytes(capBytes)
                     .segmentBytes(segmentBytes)
                     .blockBytesLargest(blockBytes));
-            FamilyHandle family = store.openFamily(
-                    Family.builder()
+            FamilyHandle family = store.openFamily(Family.builder()
                     .modelId("bench")
                     .fingerprint("bench")
                     .tokenizerDigest(new byte[] {0})

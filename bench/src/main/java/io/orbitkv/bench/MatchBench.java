@@ -95,8 +95,8 @@ public final class MatchBench {
      * @param allocatedBytesPerMatch heap bytes of the matching thread
      * @param writerBlocksPerSecond what the writer achieved
      * @param writerDeletedBlocks blocks whose places sweeps freed meanwhile
-     * @param publishNanosPerBlock filling the index, publishing alone
-     * @param placeNanosPerBlock filling the index, noting the second tier
+     * @param publishNanosPerBlock CPU time of filling the index, publishing alone, first touch of its memory included
+     * @param placeNanosPerBlock CPU time of filling the index, noting the second tier
      * @param bytesPerBlock memory of the index in use, a block
      * @param blocks blocks in the index when matching began
      * @param indexBytes memory of the index in use
@@ -304,6 +304,7 @@ public final class MatchBench {
         final Prompts prompts;
         final int namespace;
         final UnsafeBuffer keys = new UnsafeBuffer(new byte[(SAVE_BLOCKS + 1) * KEY_BYTES]);
+        final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long publishNanos;
         long placeNanos;
 
@@ -335,7 +336,7 @@ public final class MatchBench {
             for (int block = from; block < to; block++) {
                 prompts.key(prompt, block, keys, (block - from + 1) * KEY_BYTES);
             }
-            long start = System.nanoTime();
+            long start = threads.getCurrentThreadCpuTime();
             index.expect(to - from);
             for (int block = from; block < to; block++) {
                 int at = (block - from + 1) * KEY_BYTES;
@@ -354,7 +355,7 @@ public final class MatchBench {
                     throw new OrbitKvException(ErrorCode.BUG, "filling the index: a block was answered " + answer);
                 }
             }
-            long published = System.nanoTime();
+            long published = threads.getCurrentThreadCpuTime();
             for (int block = from; block < to; block++) {
                 int at = (block - from + 1) * KEY_BYTES;
                 long key0 = keys.getLong(at);
@@ -368,7 +369,7 @@ public final class MatchBench {
                         Truth.stableExtent(prompt, block, key0, Tier.NVME));
             }
             publishNanos += published - start;
-            placeNanos += System.nanoTime() - published;
+            placeNanos += threads.getCurrentThreadCpuTime() - published;
         }
     }
 

@@ -88,15 +88,16 @@ public final class QueryBench {
 
     private void fill(BenchStore bench, UnsafeBuffer keys, Consumer<String> progress) {
         SaveResult result = new SaveResult();
-        try (MemoryRegion source = MemoryRegion.anonymous(
-                (long) SAVE_BLOCKS * BLOCK_BYTES, PageKind.SMALL, MemoryPurpose.TOOL)) {
+        try (MemoryRegion source =
+                MemoryRegion.anonymous((long) SAVE_BLOCKS * BLOCK_BYTES, PageKind.SMALL, MemoryPurpose.TOOL)) {
             Blocks from = Blocks.of(source);
             int prefixBlocks = 2 * queryBlocks;
             for (int block = 0; block < blocks; ) {
                 boolean first = block % prefixBlocks == 0;
                 int count = Math.min(SAVE_BLOCKS, prefixBlocks - block % prefixBlocks);
                 int parent = first ? 0 : (block - 1) * KEY_BYTES;
-                bench.store.save(bench.shard, first ? null : keys, parent, keys, block * KEY_BYTES, count, from, result);
+                bench.store.save(
+                        bench.shard, first ? null : keys, parent, keys, block * KEY_BYTES, count, from, result);
                 int taken = result.accepted() + result.present();
                 block += taken;
                 if (taken < count) {
@@ -141,8 +142,7 @@ public final class QueryBench {
         double allocated = (double) (threads.getCurrentThreadAllocatedBytes() - allocatedBefore) / queries;
         if (shortQueries > 0) {
             throw new OrbitKvException(
-                    ErrorCode.FOUND_PROBLEMS,
-                    shortQueries + " queries of the benchmark found less than was saved");
+                    ErrorCode.FOUND_PROBLEMS, shortQueries + " queries of the benchmark found less than was saved");
         }
         return new Result(
                 all.getTotalCount(),

@@ -68,12 +68,12 @@ public final class RestoreBench {
         long padded = (blockBytes + 4095L) / 4096 * 4096;
         long setBytes = prefixes * PREFIX_BLOCKS * padded;
         long poolBytes = Math.max(2 * setBytes, 64L << 20);
-        int segmentBytes = (int) Long.highestOneBit(
-                Math.min(64L << 20, Math.max(poolBytes / SEGMENTS_PER_POOL, 4 * padded)));
+        int segmentBytes =
+                (int) Long.highestOneBit(Math.min(64L << 20, Math.max(poolBytes / SEGMENTS_PER_POOL, 4 * padded)));
         long capBytes = 2 * poolBytes + 3 * setBytes + 16L * segmentBytes + (128L << 20);
         ExecutorService readers = Executors.newFixedThreadPool(READ_THREADS);
-        try (BenchStore bench =
-                        BenchStore.open(settings.folder(), blockBytes, poolBytes, capBytes, segmentBytes, settings.seed());
+        try (BenchStore bench = BenchStore.open(
+                        settings.folder(), blockBytes, poolBytes, capBytes, segmentBytes, settings.seed());
                 DataFolder folder = HostFolder.open(bench.folder);
                 MemoryRegion memory =
                         MemoryRegion.anonymous(2 * setBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
@@ -100,8 +100,7 @@ public final class RestoreBench {
         for (int prefix = 0; prefix < prefixes; prefix++) {
             int first = prefix * PREFIX_BLOCKS;
             blocks.set(memory, (long) first * blockBytes);
-            bench.store.save(
-                    bench.shard, null, 0, keys, first * BenchStore.KEY_BYTES, PREFIX_BLOCKS, blocks, result);
+            bench.store.save(bench.shard, null, 0, keys, first * BenchStore.KEY_BYTES, PREFIX_BLOCKS, blocks, result);
             if (result.accepted() < PREFIX_BLOCKS) {
                 throw new OrbitKvException(
                         ErrorCode.FOUND_PROBLEMS, "a save of the benchmark was not taken: " + result);
@@ -147,14 +146,21 @@ public final class RestoreBench {
             ExecutorService readers) {
         List<StorageFile> file = new ArrayList<>();
         long[] offsets = new long[prefixes * PREFIX_BLOCKS];
-        locate(bench, new LogGeometry(segmentBytes, 1, new byte[LogGeometry.STORE_ID_BYTES]), folder, keys, file, offsets);
+        locate(
+                bench,
+                new LogGeometry(segmentBytes, 1, new byte[LogGeometry.STORE_ID_BYTES]),
+                folder,
+                keys,
+                file,
+                offsets);
         SplittableRandom random = new SplittableRandom(settings.seed() + 1);
         for (int depth : new int[] {1, PREFIX_BLOCKS}) {
             double[] pread = new double[settings.rounds()];
             double[] restore = new double[settings.rounds()];
             for (int round = -1; round < settings.rounds(); round++) {
-                settings.progress().accept("restore from NVMe, blocks of " + blockBytes + " bytes, " + depth
-                        + " a call: round " + round);
+                settings.progress()
+                        .accept("restore from NVMe, blocks of " + blockBytes + " bytes, " + depth + " a call: round "
+                                + round);
                 shuffle(random);
                 int slot = Math.max(round, 0);
                 long nvmeBefore = bench.store.stats().restoredNvmeBlocks();
@@ -215,8 +221,7 @@ public final class RestoreBench {
         long nanos = 0;
         for (int prefix : order) {
             int first = prefix * PREFIX_BLOCKS;
-            try (Lease lease =
-                    bench.store.query(bench.family, keys, first * BenchStore.KEY_BYTES, PREFIX_BLOCKS)) {
+            try (Lease lease = bench.store.query(bench.family, keys, first * BenchStore.KEY_BYTES, PREFIX_BLOCKS)) {
                 for (int i = 0; i < PREFIX_BLOCKS; i += callBlocks) {
                     blocks.set(target, (long) (first + i) * blockBytes);
                     long began = System.nanoTime();

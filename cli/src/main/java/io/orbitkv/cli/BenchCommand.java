@@ -169,7 +169,8 @@ final class BenchCommand implements Runnable {
         }
         table.print(System.err);
         for (Pages pages : result.pages()) {
-            System.err.println("pages: " + Sizes.text(pages.regionHugeBytes()) + " of " + Sizes.text(pages.regionBytes())
+            System.err.println("pages: " + Sizes.text(pages.regionHugeBytes()) + " of "
+                    + Sizes.text(pages.regionBytes())
                     + " of the caller's memory on huge pages; "
                     + (pages.processHugeBytes() < 0
                             ? "the process's are not known"
@@ -191,7 +192,8 @@ final class BenchCommand implements Runnable {
     }
 
     private static Json json(String name, BenchSettings settings, BenchResult result) {
-        Json json = new Json().put("bench", name).put("rounds", settings.rounds()).put("seed", settings.seed());
+        Json json =
+                new Json().put("bench", name).put("rounds", settings.rounds()).put("seed", settings.seed());
         json.array("results");
         for (BenchRow row : result.rows()) {
             json.element()

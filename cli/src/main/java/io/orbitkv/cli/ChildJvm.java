@@ -2,9 +2,9 @@ package io.orbitkv.cli;
 
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
+import java.io.BufferedInputStream;
 import java.io.BufferedReader;
 import java.io.DataInputStream;
-import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
@@ -89,7 +89,7 @@ final class ChildJvm implements AutoCloseable {
 
     /** Kills it with SIGKILL; what it had put into the pipe before can still be read. */
     void kill() {
-        process.destroyForcibly();
+        process.toHandle().destroyForcibly(); // that of the process itself would close our ends of the pipes
     }
 
     /** Waits until it is gone, a bounded time; its exit code. */

@@ -9,6 +9,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 
 /**
@@ -17,6 +18,8 @@ import java.util.List;
  */
 final class Demo {
     private static final int KEY_BYTES = WrittenBlocks.KEY_BYTES;
+
+    private static final int LOST_SHOWN_MAX = 10;
 
     private final DemoOptions options;
     private final Path folder;
@@ -29,6 +32,7 @@ final class Demo {
     final WrittenBlocks written = new WrittenBlocks();
     final Phase before;
     final Phase after;
+    int askedBlocks;
     long lostWritten;
     long reusedSince;
     long wrongAfterKill;
@@ -105,10 +109,11 @@ final class Demo {
         try (ChildJvm child = ChildJvm.start(arguments(lastRequest + 1, true))) {
             expect(child, Frames.OPENED, after);
             restartNanos = System.nanoTime() - killedNanos;
+            askedBlocks = written.blocks(); // what the second process writes is its own matter
             ask(child);
             note("restarted: " + after.kind + ", " + after.blocksIndexed + " blocks indexed in "
-                    + after.openNanos / 1_000_000 + " ms; of " + written.blocks() + " acknowledged blocks "
-                    + (written.blocks() - reusedSince - lostWritten) + " found, " + reusedSince
+                    + after.openNanos / 1_000_000 + " ms; of " + askedBlocks + " acknowledged blocks "
+                    + (askedBlocks - reusedSince - lostWritten) + " found, " + reusedSince
                     + " reused since, " + lostWritten + " lost");
             int kind;
             do {
@@ -137,7 +142,7 @@ final class Demo {
         questions.setDaemon(true);
         questions.start();
         try {
-            for (int block = 0; block < written.blocks(); ) {
+            for (int block = 0; block < askedBlocks; ) {
                 DataInputStream frames = child.frames();
                 int kind = frames.readByte();
                 if (kind != Frames.ANSWERS) {
@@ -159,8 +164,8 @@ final class Demo {
     private void writeQuestions(ChildJvm child) {
         try {
             DataOutputStream out = new DataOutputStream(new BufferedOutputStream(child.input(), 1 << 16));
-            out.writeInt(written.blocks());
-            for (int block = 0; block < written.blocks(); block++) {
+            out.writeInt(askedBlocks);
+            for (int block = 0; block < askedBlocks; block++) {
                 out.write(written.keys(), block * KEY_BYTES, KEY_BYTES);
                 out.writeInt(written.segment(block));
             }
@@ -179,7 +184,12 @@ final class Demo {
                 if (useSequenceNow > written.useSequence(block)) {
                     reusedSince++;
                 } else {
-                    lostWritten++;
+                    if (lostWritten++ < LOST_SHOWN_MAX) {
+                        note("lost: key "
+                                + HexFormat.of().formatHex(written.keys(), block * KEY_BYTES, (block + 1) * KEY_BYTES)
+                                + ", acknowledged in segment " + written.segment(block) + " with use-sequence "
+                                + written.useSequence(block) + ", which is at " + useSequenceNow);
+                    }
                 }
             }
         }

@@ -54,7 +54,8 @@ final class DemoChild implements Callable<Integer> {
     @Option(names = "--check", description = "Answer for blocks that the parent asks about, before the first request.")
     private boolean check;
 
-    private final DataInputStream in = new DataInputStream(new BufferedInputStream(new FileInputStream(FileDescriptor.in)));
+    private final DataInputStream in =
+            new DataInputStream(new BufferedInputStream(new FileInputStream(FileDescriptor.in)));
     private final DataOutputStream out =
             new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
     private final PendingBlocks pending = new PendingBlocks();
@@ -176,8 +177,7 @@ final class DemoChild implements Callable<Integer> {
 
     /** Whether a place of the buffer holds the bytes that belong to a key. */
     private boolean isRight(int place, int keyBlock) {
-        return Payload.firstDifference(
-                        buffer, (long) place * blockBytes, blockBytes, keys.head(keyBlock), options.seed)
+        return Payload.firstDifference(buffer, (long) place * blockBytes, blockBytes, keys.head(keyBlock), options.seed)
                 == Payload.NO_DIFFERENCE;
     }
 

@@ -54,15 +54,16 @@ final class DemoCommand implements Callable<Integer> {
         }
         Workload workload = options.workload();
         if (workload.requests() < 2) {
-            throw options.bad(options.trace + " has one request; give a trace of at least 2, one for each side of the kill");
+            throw options.bad(
+                    options.trace + " has one request; give a trace of at least 2, one for each side of the kill");
         }
-        int killAfter =
-                (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
+        int killAfter = (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
         Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
         requireWritable(plotFile);
         Path folder = options.data != null ? options.data : TemporaryFolders.create("orbitkv-demo-");
         boolean keep = options.data != null;
-        Thread interrupted = new Thread(() -> TemporaryFolders.delete(folder), "demo-remove-folder"); // Ctrl-C ends the child as well
+        Thread interrupted = new Thread(
+                () -> TemporaryFolders.delete(folder), "demo-remove-folder"); // Ctrl-C ends the child as well
         if (!keep) {
             Runtime.getRuntime().addShutdownHook(interrupted);
         }
@@ -75,8 +76,10 @@ final class DemoCommand implements Callable<Integer> {
             common.print(report.json());
             if (!report.problems().isEmpty()) {
                 keep = true;
-                throw new OrbitKvException(ErrorCode.FOUND_PROBLEMS, report.problems() + "; the data folder " + folder
-                        + " is kept: look at it with 'orbitkv verify --data " + folder + "'");
+                throw new OrbitKvException(
+                        ErrorCode.FOUND_PROBLEMS,
+                        report.problems() + "; the data folder " + folder
+                                + " is kept: look at it with 'orbitkv verify --data " + folder + "'");
             }
             return 0;
         } finally {

@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
 
 /** What a demo runs and on what; the parent hands it on to its child processes. */
 final class DemoOptions {
-    private static final int REQUESTS_DEFAULT = 1200;
+    private static final int REQUESTS_DEFAULT = 1000;
 
     /** The largest block that fits a segment with its header and footer pages. */
     private static final long BLOCK_BYTES_MAX = 32L << 20;
@@ -29,7 +29,7 @@ final class DemoOptions {
             paramLabel = "<file>",
             description = "Run the requests of a trace instead of generated chats: one JSON object a line with"
                     + " timestamp (ms), input_length and output_length (tokens), hash_ids (a number for each 512-token"
-                    + " block).")
+                    + " block). Default: generated chats.")
     Path trace;
 
     @Option(
@@ -60,7 +60,8 @@ final class DemoOptions {
     @Option(
             names = "--requests",
             paramLabel = "<n>",
-            description = "How many requests to generate, at least 2; not with --trace. Default: " + REQUESTS_DEFAULT + ".")
+            description =
+                    "How many requests to generate, at least 2; not with --trace. Default: " + REQUESTS_DEFAULT + ".")
     Integer requests;
 
     @Option(
@@ -73,7 +74,8 @@ final class DemoOptions {
             names = "--seed",
             paramLabel = "<n>",
             defaultValue = "1",
-            description = "Seed of generated chats and of every block's bytes; any whole number. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Seed of generated chats and of every block's bytes; any whole number. Default: ${DEFAULT-VALUE}.")
     long seed;
 
     /** Refuses what makes no sense together, before anything is started. */

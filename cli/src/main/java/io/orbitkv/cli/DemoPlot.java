@@ -43,11 +43,18 @@ final class DemoPlot {
                 + "\" viewBox=\"0 0 " + WIDTH + " " + HEIGHT + "\" font-family=\"system-ui, sans-serif\""
                 + " font-size=\"12\" fill=\"" + INK + "\">\n");
         svg.append("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
-        String what = options.trace == null ? "generated chats, seed " + options.seed : options.trace.getFileName().toString();
+        String what = options.trace == null
+                ? "generated chats, seed " + options.seed
+                : options.trace.getFileName().toString();
         text(LEFT, 30, "start", 18, "OrbitKV demo: hits before and after kill -9");
-        text(LEFT, 50, "start", 12, what + " · " + series.size() + " requests · blocks of "
-                + Sizes.text(options.blockBytes) + " · pool " + Sizes.text(options.poolBytes) + " · cap "
-                + Sizes.text(options.capBytes));
+        text(
+                LEFT,
+                50,
+                "start",
+                12,
+                what + " · " + series.size() + " requests · blocks of "
+                        + Sizes.text(options.blockBytes) + " · pool " + Sizes.text(options.poolBytes) + " · cap "
+                        + Sizes.text(options.capBytes));
         hitRates();
         latencies();
         axis();
@@ -217,8 +224,8 @@ final class DemoPlot {
     }
 
     private void legend(double x, double y, String colour, String name) {
-        svg.append("<rect x=\"" + number(x) + "\" y=\"" + number(y - 10) + "\" width=\"12\" height=\"12\" rx=\"2\" fill=\""
-                + colour + "\"/>\n");
+        svg.append("<rect x=\"" + number(x) + "\" y=\"" + number(y - 10)
+                + "\" width=\"12\" height=\"12\" rx=\"2\" fill=\"" + colour + "\"/>\n");
         text(x + 18, y, "start", 12, name);
     }
 
@@ -228,13 +235,13 @@ final class DemoPlot {
     }
 
     private void turned(double y, String words) {
-        svg.append("<text transform=\"translate(20 " + number(y) + ") rotate(-90)\" text-anchor=\"middle\">" + escape(words)
-                + "</text>\n");
+        svg.append("<text transform=\"translate(20 " + number(y) + ") rotate(-90)\" text-anchor=\"middle\">"
+                + escape(words) + "</text>\n");
     }
 
     private void text(double x, double y, String anchor, int size, String words) {
-        svg.append("<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\" font-size=\"" + size
-                + "\">" + escape(words) + "</text>\n");
+        svg.append("<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\" font-size=\""
+                + size + "\">" + escape(words) + "</text>\n");
     }
 
     private StringBuilder at(double x, double y) {

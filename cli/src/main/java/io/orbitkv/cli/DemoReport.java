@@ -33,7 +33,7 @@ final class DemoReport {
             problems.add(wrong() + " restored blocks had wrong bytes");
         }
         if (demo.lostWritten > 0) {
-            problems.add(demo.lostWritten + " of " + demo.written.blocks() + " written blocks were lost in the kill");
+            problems.add(demo.lostWritten + " of " + demo.askedBlocks + " written blocks were lost in the kill");
         }
         if (demo.diskPeakBytes > options.capBytes) {
             problems.add("the folder grew to " + demo.diskPeakBytes + " bytes, past the cap of " + options.capBytes);
@@ -70,14 +70,14 @@ final class DemoReport {
         row(table, "wall time", phase -> seconds(phase.wallNanos));
         table.print(out);
         out.println();
-        out.println("Kill and restart: " + demo.written.blocks() + " blocks were acknowledged as written; "
-                + (demo.written.blocks() - demo.reusedSince - demo.lostWritten) + " found, " + demo.reusedSince
+        out.println("Kill and restart: " + demo.askedBlocks + " blocks were acknowledged as written; "
+                + (demo.askedBlocks - demo.reusedSince - demo.lostWritten) + " found, " + demo.reusedSince
                 + " in segments reused since, " + demo.lostWritten + " lost. Opened as " + demo.after.kind + " in "
                 + millis(demo.after.openNanos) + " ms with " + demo.after.blocksIndexed
                 + " blocks; first query answered " + millis(demo.after.firstQueryNanos) + " ms after opening began, "
                 + millis(demo.restartNanos) + " ms after the kill.");
-        out.println("Drive: at most " + Sizes.text(demo.diskPeakBytes) + " of the cap of " + Sizes.text(options.capBytes)
-                + " (" + demo.diskSamples + " looks from outside).");
+        out.println("Drive: at most " + Sizes.text(demo.diskPeakBytes) + " of the cap of "
+                + Sizes.text(options.capBytes) + " (" + demo.diskSamples + " looks from outside).");
         out.println("Plot: " + plot.toAbsolutePath());
     }
 
@@ -93,12 +93,15 @@ final class DemoReport {
                 .put("block_bytes", options.blockBytes)
                 .put("hit_blocks", total.hits())
                 .put("hit_rate", total.hitRate());
-        json.object("hits_by_tier").put("host", total.hostHits).put("nvme", total.nvmeHits).end();
+        json.object("hits_by_tier")
+                .put("host", total.hostHits)
+                .put("nvme", total.nvmeHits)
+                .end();
         phase(json.object("before"), demo.before).end();
         phase(json.object("after"), demo.after).end();
         json.put("wrong_blocks", wrong())
                 .put("lost_written", demo.lostWritten)
-                .put("acknowledged_blocks", demo.written.blocks())
+                .put("acknowledged_blocks", demo.askedBlocks)
                 .put("reused_since_blocks", demo.reusedSince)
                 .put("reused_before_acknowledged_blocks", total.gone)
                 .put("restored_bytes", total.restoredBytes())

@@ -25,7 +25,8 @@ final class FileOptions {
             paramLabel = "<size>",
             defaultValue = "64kb",
             converter = Sizes.class,
-            description = "Bytes of a block, from 4kb to 32mb; a part of what names the blocks. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Bytes of a block, from 4kb to 32mb; a part of what names the blocks. Default: ${DEFAULT-VALUE}.")
     long blockBytes;
 
     @Option(
@@ -48,8 +49,9 @@ final class FileOptions {
             paramLabel = "<size>",
             defaultValue = "1gb",
             converter = Sizes.class,
-            description = "Bytes that the data folder may take on the drive; give the one that the folder was made with."
-                    + " Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Bytes that the data folder may take on the drive; give the one that the folder was made with."
+                            + " Default: ${DEFAULT-VALUE}.")
     long capBytes;
 
     void check() {

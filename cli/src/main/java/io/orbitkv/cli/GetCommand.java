@@ -32,7 +32,11 @@ final class GetCommand implements Callable<Integer> {
             description = "The prompt that put has used: by default the file's name.")
     private String prompt;
 
-    @Option(names = "--out", required = true, paramLabel = "<file>", description = "Where to write; replaced if it exists.")
+    @Option(
+            names = "--out",
+            required = true,
+            paramLabel = "<file>",
+            description = "Where to write; replaced if it exists.")
     private Path out;
 
     @Mixin
@@ -79,8 +83,8 @@ final class GetCommand implements Callable<Integer> {
             });
         }
         common.print(report(bytes, written[0], blocks, found));
-        System.err.println(found + " of " + blocks + " blocks found, " + written[0] + " of " + bytes
-                + " bytes written to " + out);
+        System.err.println(
+                found + " of " + blocks + " blocks found, " + written[0] + " of " + bytes + " bytes written to " + out);
         if (found < blocks) {
             throw new OrbitKvException(
                     ErrorCode.FOUND_PROBLEMS,

@@ -62,7 +62,10 @@ public final class Main implements Runnable {
 
     private static int usage(ParameterException e, String[] args) {
         CommandLine commandLine = e.getCommandLine();
-        String message = e.getMessage().replace('\n', ' ');
+        String message = e.getMessage() // picocli calls an option by its longest name
+                .replace('\n', ' ')
+                .replace("--ssd-cache-path", "--data (or --ssd-cache-path)")
+                .replace("--ssd-cache-capacity", "--cap (or --ssd-cache-capacity)");
         System.err.println("orbitkv: " + ErrorCode.BAD_FLAG.label() + ": " + message + "; see '"
                 + commandLine.getCommandSpec().qualifiedName() + " --help'");
         CommandLine.UnmatchedArgumentException.printSuggestions(e, commandLine.getErr());

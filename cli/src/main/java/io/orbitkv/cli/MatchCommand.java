@@ -73,7 +73,8 @@ final class MatchCommand implements Callable<Integer> {
             names = "--query-blocks-stored",
             paramLabel = "<n>",
             defaultValue = "98304",
-            description = "Blocks of 4kb in the store that is queried; 0: leave that part out. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Blocks of 4kb in the store that is queried; 0: leave that part out. Default: ${DEFAULT-VALUE}.")
     private int queryStored;
 
     @Option(
@@ -161,8 +162,17 @@ final class MatchCommand implements Callable<Integer> {
 
     private void print(MatchBench.Result match, MatchBench.Result small, QueryBench.Result query) {
         Table table = new Table(
-                true, "of " + matchBlocks + " blocks, us", "blocks stored", "n", "p50", "p99", "max", "calm n", "calm p50",
-                "calm p99", "heap B");
+                true,
+                "of " + matchBlocks + " blocks, us",
+                "blocks stored",
+                "n",
+                "p50",
+                "p99",
+                "max",
+                "calm n",
+                "calm p50",
+                "calm p99",
+                "heap B");
         row(table, "match, writer " + (long) match.writerBlocksPerSecond() + "/s", match);
         if (query != null) {
             row(table, "match, no writer", small);
@@ -206,7 +216,10 @@ final class MatchCommand implements Callable<Integer> {
     }
 
     private Json json(MatchBench.Result match, MatchBench.Result small, QueryBench.Result query) {
-        Json json = new Json().put("bench", "match").put("match_blocks", matchBlocks).put("seed", seed);
+        Json json = new Json()
+                .put("bench", "match")
+                .put("match_blocks", matchBlocks)
+                .put("seed", seed);
         result(json, match);
         if (query != null) {
             result(json.object("match_of_query_size"), small).end();

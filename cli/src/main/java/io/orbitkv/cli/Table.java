@@ -23,7 +23,8 @@ final class Table {
     /** Adds a row of as many cells as there are heads. */
     Table row(String... cells) {
         if (cells.length != rows.get(0).length) {
-            throw new IllegalArgumentException("a row of " + cells.length + " cells in a table of " + rows.get(0).length);
+            throw new IllegalArgumentException(
+                    "a row of " + cells.length + " cells in a table of " + rows.get(0).length);
         }
         rows.add(cells);
         return this;

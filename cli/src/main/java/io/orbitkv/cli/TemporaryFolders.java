@@ -37,7 +37,9 @@ final class TemporaryFolders {
             return Files.createTempDirectory(root(), prefix);
         } catch (IOException e) {
             throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE, "cannot make a folder in " + root() + ": " + e + "; name one with --data", e);
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "cannot make a folder in " + root() + ": " + e + "; name one with --data",
+                    e);
         }
     }
 

@@ -32,7 +32,8 @@ final class Terminal {
     /** Whether a descriptor is a terminal. System.console() tells that of stdin and stdout together, and not on 22+. */
     static boolean isTerminal(int fd) {
         try {
-            String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd)).toString();
+            String target =
+                    Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd)).toString();
             return target.startsWith("/dev/pts/") || target.startsWith("/dev/tty");
         } catch (IOException | UnsupportedOperationException e) {
             return false; // no /proc: plain lines serve

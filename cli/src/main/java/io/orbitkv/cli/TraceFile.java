@@ -71,8 +71,8 @@ final class TraceFile {
         } catch (IOException e) {
             throw new OrbitKvException(
                     ErrorCode.BAD_FLAG,
-                    "cannot read the trace " + file + " given with --trace: " + e.getClass().getSimpleName()
-                            + "; give a file that exists and is readable",
+                    "cannot read the trace " + file + " given with --trace: "
+                            + e.getClass().getSimpleName() + "; give a file that exists and is readable",
                     e);
         }
         if (workload.requests() == 0) {

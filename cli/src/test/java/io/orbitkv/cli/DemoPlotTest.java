@@ -39,7 +39,10 @@ class DemoPlotTest {
         options.trace = Path.of("a<b>&c.jsonl");
         Series series = new Series();
         series.add(1, 0, 0, 1, 0, 0);
-        assertTrue(parse(DemoPlot.svg(series, options)).getDocumentElement().getTextContent().contains("a<b>&c.jsonl"));
+        assertTrue(parse(DemoPlot.svg(series, options))
+                .getDocumentElement()
+                .getTextContent()
+                .contains("a<b>&c.jsonl"));
     }
 
     private static DemoOptions options() {

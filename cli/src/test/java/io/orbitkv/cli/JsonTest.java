@@ -30,7 +30,8 @@ class JsonTest {
     @Test
     void writesNumbersThatJsonCanSay() {
         assertEquals("{\"a\":null}", new Json().put("a", Double.NaN).toString());
-        assertEquals("{\"a\":null}", new Json().put("a", Double.POSITIVE_INFINITY).toString());
+        assertEquals(
+                "{\"a\":null}", new Json().put("a", Double.POSITIVE_INFINITY).toString());
         assertEquals("{\"a\":0}", new Json().put("a", 0.0).toString());
         assertEquals("{\"a\":100}", new Json().put("a", 100.0).toString());
         assertEquals("{\"a\":0.123457}", new Json().put("a", 0.1234567).toString());
@@ -39,9 +40,9 @@ class JsonTest {
 
     @Test
     void escapes() {
-        assertEquals("{\"\\\"\":\"\\\\\\n\\r\\t\\u0000\\u001f\\u007f/é\\ud800\"}", new Json()
-                .put("\"", "\\\n\r\t\0\u001f\u007f/é\ud800")
-                .toString());
+        assertEquals(
+                "{\"\\\"\":\"\\\\\\n\\r\\t\\u0000\\u001f\\u007f/é\\ud800\"}",
+                new Json().put("\"", "\\\n\r\t\0\u001f\u007f/é\ud800").toString());
     }
 
     @Test
@@ -60,8 +61,8 @@ class JsonTest {
             for (int i = random.nextInt(12); i > 0; i--) {
                 text.appendCodePoint(random.nextInt(4) == 0 ? random.nextInt(0x80) : validCodePoint(random));
             }
-            try (JsonParser parser =
-                    new JsonFactory().createParser(new Json().put("k", text.toString()).toString())) {
+            try (JsonParser parser = new JsonFactory()
+                    .createParser(new Json().put("k", text.toString()).toString())) {
                 parser.nextToken();
                 parser.nextToken();
                 assertEquals(JsonToken.VALUE_STRING, parser.nextToken());

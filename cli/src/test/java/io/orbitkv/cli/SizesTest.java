@@ -17,15 +17,24 @@ import picocli.CommandLine.TypeConversionException;
 class SizesTest {
     @ParameterizedTest
     @CsvSource({
-        "1,1", "4096,4096", "7b,7", "1kb,1024", "64KB,65536", "128mb,134217728", "1gb,1073741824", "2Tb,2199023255552",
-        "8191gb,8795019280384", "8388607tb,9223370937343148032"
+        "1,1",
+        "4096,4096",
+        "7b,7",
+        "1kb,1024",
+        "64KB,65536",
+        "128mb,134217728",
+        "1gb,1073741824",
+        "2Tb,2199023255552",
+        "8191gb,8795019280384",
+        "8388607tb,9223370937343148032"
     })
     void readsPowersOf1024(String text, long bytes) {
         assertEquals(bytes, Sizes.parse(text));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "0", "0kb", "-1", "1.5gb", "12q", "gb", "1 gb", "1kib", "8388608tb", "1234567890123456789"})
+    @ValueSource(
+            strings = {"", "0", "0kb", "-1", "1.5gb", "12q", "gb", "1 gb", "1kib", "8388608tb", "1234567890123456789"})
     void refusesWhatIsNoSize(String text) {
         TypeConversionException e = assertThrows(TypeConversionException.class, () -> Sizes.parse(text));
         assertTrue(e.getMessage().contains("'" + text + "'"), e.getMessage());

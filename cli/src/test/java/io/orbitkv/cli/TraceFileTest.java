@@ -71,8 +71,7 @@ class TraceFileTest {
             })
     void namesTheBadLine(String line, String reason) throws IOException {
         Path file = file(GOOD + GOOD + line + "\n" + GOOD);
-        OrbitKvException e =
-                assertThrows(OrbitKvException.class, () -> TraceFile.read(file, Integer.MAX_VALUE));
+        OrbitKvException e = assertThrows(OrbitKvException.class, () -> TraceFile.read(file, Integer.MAX_VALUE));
         assertEquals(ErrorCode.BAD_INPUT_LINE, e.code());
         assertTrue(e.getMessage().contains(file + ", line 3: "), e.getMessage());
         assertTrue(e.getMessage().contains(reason), e.getMessage());

@@ -25,11 +25,11 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class PrefixIndexTest {
     private static final int SEGMENTS = 12;
-    private static final int STEPS = 3000;
+    private static final int STEPS = 2500;
 
     static LongStream seeds() {
         Long replay = Long.getLong("orbitkv.seed");
-        return replay != null ? LongStream.of(replay) : LongStream.range(0, 60);
+        return replay != null ? LongStream.of(replay) : LongStream.range(0, 24);
     }
 
     @ParameterizedTest(name = "seed {0}")

@@ -149,6 +149,9 @@ final class LibC {
     /** eventfd(2): a descriptor, or -1 with errno. */
     static native int eventfd(int initial, int flags);
 
+    /** pipe2(2) into the descriptors of the reading and the writing end: 0, or -1 with errno. */
+    static native int pipe2(int[] ends, int flags);
+
     /** eventfd_write(3): 0, or -1 with errno. */
     static native int eventfd_write(int fd, long value);
 

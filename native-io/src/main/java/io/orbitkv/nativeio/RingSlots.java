@@ -13,6 +13,9 @@ final class RingSlots {
         FLUSH
     }
 
+    /** Stands for the result of a slot in flight; no errno is that large. */
+    private static final int RUNNING = Integer.MIN_VALUE;
+
     private final int[] free;
     private int freeCount;
 
@@ -89,7 +92,13 @@ final class RingSlots {
         token[slot] = name;
         done[slot] = 0;
         retries[slot] = 0;
+        result[slot] = RUNNING;
         return slot;
+    }
+
+    /** Whether a slot is in flight. */
+    boolean isRunning(int slot) {
+        return file[slot] != null && result[slot] == RUNNING;
     }
 
     /** A slot has ended: bytes, or minus an errno. */

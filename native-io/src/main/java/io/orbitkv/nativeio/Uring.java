@@ -249,16 +249,6 @@ final class Uring implements AutoCloseable {
         rings.putIntRelease(sqTailOffset, sqTail); // partner: the kernel reads the tail with acquire
     }
 
-    /** The name of the i-th request that the kernel has not been told of, 0 being the oldest. */
-    long pendingName(int i) {
-        return sqes.getLong((long) ((sqTail - pending + i) & sqMask) * SQE_BYTES + SQE_USER_DATA);
-    }
-
-    /** Forgets the requests that the kernel has not been told of; for a ring that is never entered again. */
-    void dropPending() {
-        pending = 0;
-    }
-
     /** Whether the kernel waits for us to enter before it can post completions. */
     boolean needsEnter() {
         return (rings.getIntVolatile(sqFlagsOffset) & (SQ_TASKRUN | SQ_CQ_OVERFLOW)) != 0;

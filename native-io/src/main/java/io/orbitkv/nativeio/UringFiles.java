@@ -8,7 +8,8 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  * place 0    the folder's lock file: the kernel keeps the lock until a killed process's transfers have ended
- * place 1..  data files, each at a place that follows from its number; where two meet, the later one is not registered
+ * place 1    the writing end of a pipe: its reader sees the end when the kernel has freed the ring
+ * place 2..  data files, each at a place that follows from its number; where two meet, the later one is not registered
  * </pre>
  *
  * <p>A registered file stays open in the kernel, so that one that is closed and unused is taken out at the owner's next turn.
@@ -19,6 +20,8 @@ final class UringFiles {
     static final int NONE = -1;
 
     private static final int LOCK_PLACE = 0;
+    private static final int PIPE_PLACE = 1;
+    private static final int DATA_PLACE = 2;
 
     private final Uring ring;
     private final HostFolder folder;
@@ -62,13 +65,32 @@ final class UringFiles {
         }
     }
 
+    /**
+     * Puts one end of a pipe into the table, where the ring alone keeps it open.
+     *
+     * @return the descriptor of the other end, or {@link #NONE}
+     */
+    int keepPipe() {
+        int[] ends = new int[2];
+        if (files.length <= PIPE_PLACE || LibC.pipe2(ends, LibC.O_CLOEXEC) < 0) {
+            return NONE;
+        }
+        int result = ring.setFile(PIPE_PLACE, ends[1]);
+        LibC.close(ends[1]);
+        if (result < 0) {
+            LibC.close(ends[0]);
+            return NONE;
+        }
+        return ends[0];
+    }
+
     /** The place of a file, registered now if need be, or {@link #NONE}: use its descriptor then. */
     int placeFor(DirectFile file) {
-        int dataPlaces = files.length - 1;
+        int dataPlaces = files.length - DATA_PLACE;
         if (dataPlaces <= 0) {
             return NONE;
         }
-        int place = 1 + file.number() % dataPlaces;
+        int place = DATA_PLACE + file.number() % dataPlaces;
         DirectFile now = files[place];
         if (now == file) {
             return place;
@@ -88,7 +110,7 @@ final class UringFiles {
             return;
         }
         closesSeen = closes;
-        for (int place = 1; place < files.length && registered > 0; place++) {
+        for (int place = DATA_PLACE; place < files.length && registered > 0; place++) {
             if (files[place] != null && files[place].isGone()) {
                 ring.setFile(place, -1);
                 files[place] = null;

@@ -33,6 +33,10 @@ final class UringRing implements IoRing {
     private final MemoryRegion signal;
     private final int eventFd;
     private boolean wakePolled;
+
+    /** The reading end of a pipe whose writing end only the ring holds, or -1. */
+    private int pipe = UringFiles.NONE;
+
     private boolean closed;
 
     UringRing(HostFolder folder, int depth) {
@@ -90,6 +94,7 @@ final class UringRing implements IoRing {
         if (first) {
             ring.enable();
             files.keepLock();
+            pipe = files.keepPipe();
         }
     }
 
@@ -295,33 +300,53 @@ final class UringRing implements IoRing {
         folder.ringClosed(this);
         wake.close();
         LibC.eventfd_write(eventFd, 1); // ends the poll of the eventfd
-        while (slots.running() > 0 || wakePolled) {
-            drainStep();
+        if (owner.isCurrent()) {
+            drain();
+            ring.unregisterAll();
+            ring.close();
+        } else {
+            ring.unregisterAll();
+            ring.close();
+            awaitKernel();
         }
         slots.dropEnded();
-        ring.unregisterAll();
-        ring.close();
+        if (pipe >= 0) {
+            LibC.close(pipe);
+        }
         LibC.close(eventFd);
         signal.close();
     }
 
-    private void drainStep() {
-        if (owner.isCurrent()) {
+    private void drain() {
+        while (slots.running() > 0 || wakePolled) {
             if (isBusy(ring.submitAndWait(DRAIN_NANOS))) {
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
-        } else { // the owner has died: nobody can enter the ring any more, but the kernel still finishes what it has
-            for (int i = 0; i < ring.pending(); i++) {
-                long name = ring.pendingName(i);
-                if (name == WAKE) {
-                    wakePolled = false;
-                } else {
-                    end((int) name, -LibC.ECANCELED);
-                }
-            }
-            ring.dropPending();
-            LockSupport.parkNanos(PAUSE_NANOS);
+            reap();
         }
-        reap();
+    }
+
+    /**
+     * Waits until the kernel has freed the ring, which it does when the last transfer has ended. The owner has died (or
+     * there never was one), so nobody can enter the ring and completions don't come out of it any more.
+     */
+    private void awaitKernel() {
+        if (slots.running() > 0) {
+            if (pipe < 0) {
+                throw new OrbitKvException(
+                        ErrorCode.BUG,
+                        "the thread that owns a ring of " + folder + " died with " + slots.running()
+                                + " transfers in flight, whose end can't be proved: end this process");
+            }
+            long got;
+            do {
+                got = LibC.read(pipe, signal.address(0, Long.BYTES), Long.BYTES); // nobody writes: 0 at the end
+            } while (got < 0 && Native.getLastError() == LibC.EINTR);
+        }
+        for (int slot = 0; slot < slots.depth(); slot++) {
+            if (slots.isRunning(slot)) {
+                end(slot, -LibC.ECANCELED);
+            }
+        }
     }
 }

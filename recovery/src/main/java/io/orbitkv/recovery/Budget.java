@@ -24,6 +24,11 @@ public record Budget(long capBytes, int segmentBytes, int segments, long catalog
     private static final int SEGMENT_BYTES_MIN = 1 << 20;
     private static final int SEGMENT_BYTES_MAX = 64 << 20;
 
+    private static final long MIB = 1 << 20;
+
+    /** A row, in pages that may be half full, and as many for the next transaction and the one before. */
+    private static final int CATALOG_BYTES_A_SEGMENT = 256;
+
     /** Lock page, four folders of one block each, and one block to be safe. */
     private static final long FIXED_BYTES = 6L * MemoryRegion.PAGE_BYTES;
 
@@ -60,7 +65,8 @@ public record Budget(long capBytes, int segmentBytes, int segments, long catalog
     }
 
     private static Budget share(long capBytes, int segmentBytes) {
-        long catalogBytes = Catalog.mapBytes(capBytes);
+        long rowBytes = (capBytes / segmentBytes * CATALOG_BYTES_A_SEGMENT + MIB - 1) / MIB * MIB;
+        long catalogBytes = Math.max(Catalog.mapBytes(capBytes), rowBytes);
         long snapshotBytes =
                 Math.max(4L, capBytes / SNAPSHOT_SHARE / MemoryRegion.PAGE_BYTES) * MemoryRegion.PAGE_BYTES;
         long rest = capBytes - catalogBytes - snapshotBytes - FIXED_BYTES;

@@ -8,6 +8,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Tier;
 import io.orbitkv.tiers.BlockListing;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -22,8 +23,11 @@ final class Indexing {
     /** Extents of an opening carry the first generation. */
     static final int GENERATION = 1;
 
-    /** Most wrong places that one opening adds to the quarantine; the checksum still guards what lies beyond. */
-    private static final int QUARANTINED_MAX = 4096;
+    /**
+     * Bytes of the catalog for each place in quarantine, so that they take at most an eighth of it. What is beyond is
+     * dead for this life only; the checksum guards it in the next.
+     */
+    private static final int CATALOG_BYTES_A_PLACE = 512;
 
     /** A place in the log. */
     private record Spot(int segment, long useSequence, int page) {}
@@ -34,10 +38,13 @@ final class Indexing {
     private final Map<Long, OpenedNamespace> byId64 = new HashMap<>();
     private final List<OpenedNamespace> namespaces = new ArrayList<>();
     private final Set<Spot> quarantine = new HashSet<>();
+    private final BitSet quarantineSegments = new BitSet();
+    private final long quarantinedMax;
     private final List<QuarantineRow> found = new ArrayList<>();
     private final long[] dead = new long[DeadReason.values().length];
     private final UnsafeBuffer key = new UnsafeBuffer(0, 0);
     private final UnsafeBuffer parent = new UnsafeBuffer(0, 0);
+    private OpenedNamespace last;
     private long indexedBlocks;
     private long indexedPages;
     private long deadPages;
@@ -54,7 +61,11 @@ final class Indexing {
         }
         for (QuarantineRow row : catalog.quarantine()) {
             quarantine.add(new Spot(row.segment(), row.useSequence(), row.page()));
+            if (row.segment() >= 0) {
+                quarantineSegments.set(row.segment());
+            }
         }
+        this.quarantinedMax = catalog.mapBytes() / CATALOG_BYTES_A_PLACE - quarantine.size();
     }
 
     /** Takes all listings of a segment that was read. */
@@ -77,7 +88,21 @@ final class Indexing {
 
     /** Why a block is dead; null when it was indexed. */
     private DeadReason judge(SegmentReader reader, int i, BlockListing block) {
-        OpenedNamespace namespace = byId64.get(block.namespaceId64());
+        if (quarantineSegments.get(reader.segment())
+                && quarantine.contains(new Spot(reader.segment(), reader.useSequence(), block.firstPage()))) {
+            return DeadReason.QUARANTINED;
+        }
+        // Wrong bytes are written down even of a block that nobody wants any more: from now on its segment counts as
+        // durable, and whoever checks it must not take them for rot.
+        if (reader.isWrong(i)) {
+            if (found.size() < quarantinedMax) {
+                long key0 = block.region().getLong(block.offset());
+                found.add(
+                        new QuarantineRow(reader.segment(), reader.useSequence(), block.firstPage(), key0, nowMillis));
+            }
+            return DeadReason.WRONG_BYTES;
+        }
+        OpenedNamespace namespace = namespace(block.namespaceId64());
         if (namespace == null) {
             return DeadReason.UNKNOWN_NAMESPACE;
         }
@@ -86,19 +111,15 @@ final class Indexing {
         if (age != 0) {
             return age < 0 ? DeadReason.CLEARED : DeadReason.UNKNOWN_NAMESPACE;
         }
-        if (!quarantine.isEmpty()
-                && quarantine.contains(new Spot(reader.segment(), reader.useSequence(), block.firstPage()))) {
-            return DeadReason.QUARANTINED;
-        }
-        if (reader.isWrong(i)) {
-            if (found.size() < QUARANTINED_MAX) {
-                long key0 = block.region().getLong(block.offset());
-                found.add(
-                        new QuarantineRow(reader.segment(), reader.useSequence(), block.firstPage(), key0, nowMillis));
-            }
-            return DeadReason.WRONG_BYTES;
-        }
         return index(reader.segment(), namespace.number(), block);
+    }
+
+    /** The namespace of an id; neighbours mostly share theirs, so the last one is looked at first. */
+    private OpenedNamespace namespace(long id64) {
+        if (last == null || last.row().id64() != id64) {
+            last = byId64.get(id64);
+        }
+        return last;
     }
 
     private DeadReason index(int segment, int number, BlockListing block) {

@@ -33,11 +33,13 @@ final class LogScan implements AutoCloseable {
     private final ReaderPool readers;
 
     private final long[] uses;
+    private final long[] headerUses;
     private final boolean[] damagedHeaders;
     private final SegmentRow[] known;
     private final int[] blocks;
     private final int[] payloadPages;
     private final List<Integer> unsealed = new ArrayList<>();
+    private final List<Integer> unsureFooters = new ArrayList<>();
     private long lastUse;
     private int footersRead;
     private int batchesWalked;
@@ -59,6 +61,7 @@ final class LogScan implements AutoCloseable {
         this.notes = notes;
         this.progress = progress;
         this.uses = new long[geometry.segments()];
+        this.headerUses = new long[geometry.segments()];
         this.damagedHeaders = new boolean[geometry.segments()];
         this.known = new SegmentRow[geometry.segments()];
         this.blocks = new int[geometry.segments()];
@@ -82,6 +85,7 @@ final class LogScan implements AutoCloseable {
         readers.each(IntStream.range(0, uses.length).toArray(), this::readHeader, reader -> {
             int segment = reader.segment();
             uses[segment] = reader.useSequence();
+            headerUses[segment] = uses[segment];
             lastUse = Math.max(lastUse, reader.useSequence());
             if (++counted[0] % SEGMENT_PROGRESS == 0 || counted[0] == uses.length) {
                 progress.onProgress("reading segment headers", counted[0], uses.length);
@@ -195,8 +199,13 @@ final class LogScan implements AutoCloseable {
         readers.each(
                 order,
                 (reader, segment) -> {
-                    reader.read(segment, uses[segment]);
-                    if (damagedHeaders[segment] || (checkUnsure && !isDurable(segment))) {
+                    boolean unsure = checkUnsure && !isDurable(segment);
+                    if (unsure) {
+                        reader.readUnsure(segment, uses[segment]);
+                    } else {
+                        reader.read(segment, uses[segment]);
+                    }
+                    if (damagedHeaders[segment] || unsure) {
                         reader.checkPayloads();
                     }
                 },
@@ -233,6 +242,9 @@ final class LogScan implements AutoCloseable {
         payloadPages[segment] = reader.payloadPages();
         if (reader.isFromFooter()) {
             footersRead++;
+            if (damagedHeaders[segment] || (checkUnsure && !isDurable(segment))) {
+                unsureFooters.add(segment);
+            }
         } else {
             batchesWalked++;
             unsealed.add(segment);
@@ -265,6 +277,16 @@ final class LogScan implements AutoCloseable {
             reader.readBatches(segment, uses[segment]);
             if (reader.writeFooter()) {
                 footersWritten++;
+            }
+        }
+        for (int segment : unsureFooters) {
+            reader.readBatches(segment, uses[segment]);
+            if (reader.count() != blocks[segment]) {
+                // The power loss kept the footer and took a batch header, which proves nothing any more; but a reader
+                // that finds the footer rotten one day has nothing else.
+                notes.add("a batch header of segment " + segment + " is written again from its footer");
+                reader.readFooter(segment, uses[segment]);
+                reader.writeBatchHeaders();
             }
         }
         TreeSet<Integer> files = new TreeSet<>();
@@ -314,6 +336,8 @@ final class LogScan implements AutoCloseable {
         for (int segment = 0; segment < uses.length; segment++) {
             if (uses[segment] != 0) {
                 state.seal(segment, uses[segment]);
+            } else {
+                state.emptyUse(segment, headerUses[segment]);
             }
         }
         return state.passUse(nextUseSequence - 1).positions(lastPosition, lastPosition);

@@ -114,6 +114,17 @@ final class SegmentReader implements AutoCloseable {
         }
     }
 
+    /**
+     * As {@link #read}, for a use that a power loss may have caught: it may have kept the footer and taken a batch header
+     * before it, so that the footer counts only where it lists what the batches list.
+     */
+    void readUnsure(int number, long use) {
+        boolean sealed = readFooter(number, use) == Verdict.VALID;
+        int listed = count;
+        readBatches(number, use);
+        fromFooter = sealed && listed == count;
+    }
+
     /** Reads the footer of a segment's use. */
     Verdict readFooter(int number, long use) {
         begin(number, use);
@@ -197,6 +208,31 @@ final class SegmentReader implements AutoCloseable {
         footer.encode(listings, 0, segment, useSequence, count, batches, payloadPages);
         write(geometry.segmentPages() - pages, pages, listings);
         return true;
+    }
+
+    /**
+     * Writes the batch headers again that the footer just read implies: a new batch starts wherever a page lies between
+     * two blocks. For a power loss that kept a footer and took a header before it.
+     */
+    void writeBatchHeaders() {
+        int sequence = 0;
+        for (int i = 0; i < count; ) {
+            int page = listing(i).firstPage() - BatchHeader.PAGES;
+            int end = page + BatchHeader.PAGES;
+            int first = i;
+            BatchHeader.begin(scratch, 0);
+            while (i < count
+                    && i - first < BatchHeader.LISTINGS_MAX
+                    && listing(i).firstPage() == end) {
+                scratch.copyFrom(
+                        BatchHeader.listingOffset(i - first), listings, Footer.listingOffset(i), BlockListing.BYTES);
+                end += look.pages();
+                i++;
+            }
+            int pages = end - page - BatchHeader.PAGES;
+            batch.encode(scratch, 0, segment, useSequence, sequence++, i - first, pages);
+            write(page, 1, scratch);
+        }
     }
 
     /** Writes the header page of a segment's use again. */

@@ -225,20 +225,34 @@ public final class Verify {
         used++;
         SegmentRow row = rows.get(segment);
         boolean ofThisUse = row != null && row.useSequence() == found.use();
-        checkFooter(found, ofThisUse && row.state() != SegmentRow.State.OPEN && !isFreeInCatalog(segment), reader);
+        // What a power loss took before it was durable is no damage: the next opening puts it right.
+        boolean sure = sameBoot || (ofThisUse && row.state() == SegmentRow.State.DURABLE);
+        boolean sealed = ofThisUse && row.state() != SegmentRow.State.OPEN && row.state() != SegmentRow.State.FREE;
+        if (sure) {
+            checkFooter(found, sealed, reader);
+        }
+        footers += found.footer() == Verdict.VALID ? 1 : 0;
         batches += reader.batches();
         blocks += reader.count();
         payloadPages += reader.payloadPages();
         overheadPages += geometry.segmentPages() - reader.payloadPages();
-        boolean sure = sameBoot || (ofThisUse && row.state() == SegmentRow.State.DURABLE);
         for (int i = 0; i < reader.count(); i++) {
             checkBlock(reader, i, sure);
         }
     }
 
     private void checkHeader(Found found) {
-        boolean fine = found.header() == Verdict.VALID || (found.headerIsZero() && isFreeInCatalog(found.segment()));
-        if (fine) {
+        boolean noHeader = found.header() == Verdict.ABSENT
+                || found.header() == Verdict.TORN
+                || found.header() == Verdict.MALFORMED;
+        // A machine may have died while the header of a first use was written, and one that lost power in any: the next
+        // opening looks behind it, and loses nothing that was promised.
+        boolean unsure = noHeader && (isFreeInCatalog(found.segment()) || !sameBoot);
+        if (found.header() == Verdict.VALID || unsure) {
+            if (unsure && !found.headerIsZero()) {
+                note += (note.isEmpty() ? "" : "; ") + "the header of segment " + found.segment()
+                        + " is damaged, as a death while it was written leaves it";
+            }
             return;
         }
         ErrorCode code = found.header() == Verdict.OTHER_STORE
@@ -250,7 +264,6 @@ public final class Verify {
     private void checkFooter(Found found, boolean sealed, SegmentReader reader) {
         int segment = found.segment();
         if (found.footer() == Verdict.VALID) {
-            footers++;
             if (!found.footerAgrees()) {
                 String text = "the batch header here (" + found.end() + ") ends the walk, and the footer lists "
                         + found.footerBlocks() + " blocks";

@@ -628,22 +628,26 @@ public final class KvStore implements AutoCloseable {
             return;
         }
         boolean empty = gate.awaitEmpty(CLOSE_WAIT_NANOS);
-        boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
         try {
-            upkeep.commit();
-            if (clean) {
-                CleanStop.write(
-                        folder,
-                        opened,
-                        families.now(),
-                        saves.acceptedPosition() + 1,
-                        nvme.nextUseSequence(),
-                        options.probe());
-            }
+            stop();
         } finally {
             if (empty) {
-                free();
+                free(); // whatever came of the stop: memory, descriptors and the lock never outlive a closed store
             }
+        }
+    }
+
+    private void stop() {
+        boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
+        upkeep.commit();
+        if (clean) {
+            CleanStop.write(
+                    folder,
+                    opened,
+                    families.now(),
+                    saves.acceptedPosition() + 1,
+                    nvme.nextUseSequence(),
+                    options.probe());
         }
     }
 

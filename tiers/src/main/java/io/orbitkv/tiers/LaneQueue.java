@@ -43,6 +43,15 @@ final class LaneQueue {
         tail.setRelease(number + 1); // partner: tail()
     }
 
+    /**
+     * Caller, after its offer: blocks that aren't settled. Either this sees what the agent has settled, or the agent sees
+     * the offer before it sleeps: both write in the total order of volatile accesses, then read (partner: {@link
+     * #settleTaken}).
+     */
+    int unsettledAfterOffer() {
+        return (int) (tail.getPlain() - settled.get());
+    }
+
     /** Blocks that aren't settled. Any thread; from the caller's it is never too small. */
     int unsettled() {
         long done = settled.getAcquire();
@@ -76,7 +85,7 @@ final class LaneQueue {
 
     /** All blocks that were taken are done with; their places are free. */
     void settleTaken() {
-        settled.setRelease(taken); // partner: unsettled()
+        settled.set(taken); // partner: unsettledAfterOffer(), and the places are free
     }
 
     /** The number of the first block that isn't settled. */

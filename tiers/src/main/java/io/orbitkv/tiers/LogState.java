@@ -9,6 +9,7 @@ import io.orbitkv.nativeio.OrbitKvException;
  */
 public final class LogState {
     private final long[] useSequences;
+    private final long[] emptyUses;
     private long nextUseSequence = 1;
     private long lastPosition;
     private long durablePosition;
@@ -16,6 +17,7 @@ public final class LogState {
     /** All segments free, nothing ever written. */
     public LogState(int segments) {
         this.useSequences = new long[segments];
+        this.emptyUses = new long[segments];
     }
 
     /** How many segments. */
@@ -37,6 +39,20 @@ public final class LogState {
     public LogState passUse(long useSequence) {
         nextUseSequence = Math.max(nextUseSequence, useSequence + 1);
         return this;
+    }
+
+    /**
+     * Says that a free segment's header has a use-sequence, under which nothing was written: whoever knows a block of
+     * an earlier life of the segment can tell from it that the segment was put to another use.
+     */
+    public LogState emptyUse(int segment, long useSequence) {
+        emptyUses[segment] = useSequence;
+        return passUse(useSequence);
+    }
+
+    /** The use-sequence in the header of a free segment, 0 where it was never used; see {@link #emptyUse(int, long)}. */
+    public long emptyUse(int segment) {
+        return emptyUses[segment];
     }
 
     /** Says how far positions were given out, and up to where they are known to be durable. */

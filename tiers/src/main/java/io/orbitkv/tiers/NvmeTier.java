@@ -108,9 +108,20 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * @param lane any number, not negative: blocks of one lane are written together
      */
     public void offer(long hostExtent, long position, int lane) {
-        lanes[lane % lanes.length].queue().offer(hostExtent, position);
+        LaneQueue queue = lanes[lane % lanes.length].queue();
+        queue.offer(hostExtent, position);
         positions.offer(position);
-        wakeup();
+        if (isWorthWaking(queue.unsettledAfterOffer())) {
+            wakeup();
+        }
+    }
+
+    /**
+     * An agent that sleeps beside a lane that isn't empty has set itself a timer, so only a lane's first blocks wake it, and
+     * numbers that may fill a batch: a wakeup is a system call under the caller's lock.
+     */
+    private static boolean isWorthWaking(int unsettled) {
+        return unsettled <= 1 || Integer.bitCount(unsettled) == 1 || unsettled == BatchHeader.LISTINGS_MAX;
     }
 
     // ---- reading: any thread ----

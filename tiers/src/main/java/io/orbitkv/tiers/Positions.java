@@ -20,7 +20,7 @@ final class Positions {
     /** Caller: after the block itself is in its queue (partner: {@link #settle}). */
     void offer(long position) {
         assert position > offered.getPlain() : position + " after " + offered.getPlain();
-        offered.setRelease(position);
+        offered.set(position);
     }
 
     /**
@@ -28,7 +28,7 @@ final class Positions {
      * are, so that every block up to it is seen in them; a later one may be missed, and is not counted.
      */
     boolean settle(LogLane[] lanes) {
-        long upTo = offered.getAcquire();
+        long upTo = offered.get();
         for (int i = 0; i < lanes.length; i++) {
             upTo = Math.min(upTo, lanes[i].queue().firstUnsettled() - 1);
         }

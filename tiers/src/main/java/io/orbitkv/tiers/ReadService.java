@@ -112,8 +112,7 @@ final class ReadService {
     }
 
     private boolean isReadable(long extent, int pages) {
-        return context.table.holds(extent)
-                && pages <= context.geometry.segmentPages() - Extent.page(extent);
+        return context.table.holds(extent) && pages <= context.geometry.segmentPages() - Extent.page(extent);
     }
 
     void onRead(int slot, int i, int result) {

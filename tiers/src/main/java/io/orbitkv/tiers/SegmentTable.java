@@ -60,6 +60,8 @@ final class SegmentTable implements AutoCloseable {
             if (initial.isSealed(segment)) {
                 move(segment, Life.SEALED);
                 useSequences.setRelease(segment, initial.useSequence(segment));
+            } else {
+                useSequences.setRelease(segment, initial.emptyUse(segment));
             }
         }
         this.pins =

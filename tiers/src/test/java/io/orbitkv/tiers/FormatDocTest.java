@@ -128,10 +128,8 @@ class FormatDocTest {
     @Test
     void tablesHaveNoHoles() throws IOException {
         Map<String, Map<String, Row>> tables = tables();
-        assertEquals(
-                List.of("Lock", "Segment header", "Batch header", "Listing", "Footer", "Trailer"),
-                List.copyOf(tables.keySet()).subList(0, 6));
-        tables.forEach((name, rows) -> {
+        for (String name : List.of("Lock", "Segment header", "Batch header", "Listing", "Footer", "Trailer")) {
+            Map<String, Row> rows = tables.get(name);
             int end = 0;
             for (Map.Entry<String, Row> row : rows.entrySet()) {
                 boolean afterListings =
@@ -139,7 +137,7 @@ class FormatDocTest {
                 assertTrue(afterListings || row.getValue().offset() == end, name + ": " + row);
                 end = row.getValue().offset() + row.getValue().bytes();
             }
-        });
+        }
         assertEquals(104, end(tables.get("Listing")));
         assertEquals(32, end(tables.get("Trailer")));
     }

@@ -315,6 +315,30 @@ class LogOnDriveTest {
         }
     }
 
+    /** The log is woken for a lane's first block only; none may be slept over. */
+    @Test
+    void everyBlockIsWrittenSoonThoughTheLogSleeps() {
+        Gen gen = new Gen(seed);
+        try (Running run = new Running(1 << 20, 16, NvmeOptions.defaults().withBatches(8 << 20, 200_000))) {
+            long slowest = 0;
+            for (int round = 0; round < 2_000; round++) {
+                for (int i = gen.between(1, 6); i > 0; i--) {
+                    run.save(gen.below(4), 4096, false);
+                    for (int spin = gen.below(2_000); spin > 0; spin--) {
+                        Thread.onSpinWait();
+                    }
+                }
+                if (round % 4 != 0) {
+                    continue;
+                }
+                long start = System.nanoTime();
+                run.await(() -> run.log.writtenPosition() >= run.position);
+                slowest = Math.max(slowest, System.nanoTime() - start);
+            }
+            assertTrue(slowest < 800_000_000, "a block waited for " + slowest + " ns");
+        }
+    }
+
     @Test
     void steadyStateAllocatesNothing() {
         int bytes = 64 << 10;

@@ -3,6 +3,7 @@ package io.orbitkv.tiers;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.kit.Gen;
@@ -13,9 +14,11 @@ import io.orbitkv.kit.SimulatedFolder;
 import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterAll;
@@ -312,6 +315,82 @@ class LogSimulationTest {
         before.assertNothingLeaked();
     }
 
+    @Test
+    void neighboursAreWrittenInOneTransfer() {
+        SimulatedFolder folder = new SimulatedFolder(12, FOLDERS.make("neighbours"));
+        LogGeometry geometry = new LogGeometry(256 << 10, 8, Listings.STORE_ID);
+        LogRig.createFiles(folder, geometry);
+        try (LogRig rig = new LogRig(
+                folder,
+                geometry,
+                new LogState(8),
+                256 << 10,
+                folder.clock(),
+                folder.probe(),
+                NvmeOptions.defaults(),
+                12)) {
+            for (int i = 0; i < 30; i++) {
+                assertTrue(rig.save(0, 4000, null));
+            }
+            rig.drain();
+            assertEquals(1, rig.log.counters().batches());
+            assertEquals(1, rig.log.counters().payloadWrites());
+            for (int i = 0; i < 30; i++) {
+                assertTrue(rig.save(i % 2 * 2, 4000, null)); // two host segments, two lanes of the log
+            }
+            rig.drain();
+            assertEquals(3, rig.log.counters().batches());
+            assertEquals(3, rig.log.counters().payloadWrites());
+            rig.stop();
+        }
+    }
+
+    @Test
+    void timedOutReadsBelongToTheLogUntilTheyDrain() {
+        try (Run run = new Run(13)) {
+            LogRig rig = run.rig;
+            assertTrue(rig.save(0, 4096, null));
+            rig.drain();
+            LogRig.Written block = rig.written.get(1L);
+            run.batch.add(block.extent(), block.bytes(), run.target, 0);
+            assertTrue(rig.log.submit(run.batch));
+            assertFalse(run.batch.await(0));
+            assertFalse(run.batch.isDrained());
+            assertEquals(ReadResult.PENDING, run.batch.result(0));
+            assertThrows(OrbitKvException.class, run.batch::clear);
+            assertThrows(OrbitKvException.class, () -> rig.log.submit(run.batch));
+            while (!run.batch.isDrained()) {
+                rig.step();
+            }
+            assertEquals(ReadResult.DONE, run.batch.result(0));
+            assertTrue(rig.isRight(block, run.target, 0));
+            rig.stop();
+            assertFalse(rig.log.submit(run.batch), "a stopped log takes no reads");
+        }
+    }
+
+    @Test
+    void readErrorsAreResultsAndTheLogServesOn() {
+        try (Run run = new Run(14)) {
+            LogRig rig = run.rig;
+            assertTrue(rig.save(0, 4096, null));
+            rig.drain();
+            LogRig.Written block = rig.written.get(1L);
+            run.folder.faults().readError(1);
+            run.batch.add(block.extent(), block.bytes(), run.target, 0);
+            assertTrue(rig.log.submit(run.batch));
+            assertTrue(run.batch.await(Long.MAX_VALUE / 2));
+            assertEquals(ReadResult.FAILED, run.batch.result(0));
+            assertEquals(TierState.SERVING, rig.log.state());
+            assertEquals(1, rig.log.counters().readsFailed());
+            run.folder.faults().readError(0);
+            assertTrue(rig.log.submit(run.batch));
+            assertTrue(run.batch.await(Long.MAX_VALUE / 2));
+            assertEquals(ReadResult.DONE, run.batch.result(0));
+            rig.stop();
+        }
+    }
+
     /** Pins on all but the newest segments: reclaim takes what it can, waits for the rest, and goes on after. */
     @Test
     void pinsDelayReuseOfTheirSegmentOnly() {
@@ -328,7 +407,7 @@ class LogSimulationTest {
             }
             LogRig.Written first = rig.written.values().stream()
                     .filter(block -> rig.generations.isLive(block.extent()))
-                    .min(java.util.Comparator.comparingLong(LogRig.Written::position))
+                    .min(Comparator.comparingLong(LogRig.Written::position))
                     .orElseThrow();
             assertTrue(rig.log.pin(first.extent()));
             for (int i = 0; i < 60; i++) {
@@ -436,15 +515,12 @@ class LogSimulationTest {
         folder.makeFolder(LogGeometry.FOLDER);
         folder.create(LogGeometry.fileName(0), 64 << 10).close();
         LeakCheck before = LeakCheck.take();
-        OrbitKvException refused = org.junit.jupiter.api.Assertions.assertThrows(
-                OrbitKvException.class, () -> openAndClose(folder, geometry));
+        OrbitKvException refused = assertThrows(OrbitKvException.class, () -> openAndClose(folder, geometry));
         assertEquals(ErrorCode.SEGMENT_FILE, refused.code());
         assertTrue(refused.getMessage().contains("000000000000.seg"), refused.getMessage());
-        org.junit.jupiter.api.Assertions.assertThrows(
+        assertThrows(
                 OrbitKvException.class, () -> openAndClose(folder, new LogGeometry(64 << 10, 1, Listings.STORE_ID)));
-        assertEquals(
-                before.bytes(io.orbitkv.nativeio.MemoryPurpose.STAGING),
-                LeakCheck.take().bytes(io.orbitkv.nativeio.MemoryPurpose.STAGING));
+        assertEquals(before.bytes(MemoryPurpose.STAGING), LeakCheck.take().bytes(MemoryPurpose.STAGING));
     }
 
     private static void openAndClose(SimulatedFolder folder, LogGeometry geometry) {

@@ -22,6 +22,8 @@ public final class Faults {
     private double flushFailure;
     private double noSpace;
     private double bitRot;
+    private double lyingFlush;
+    private boolean bootIdStays;
 
     Faults() {}
 
@@ -43,6 +45,24 @@ public final class Faults {
      */
     public Faults flushFailure(double probability) {
         flushFailure = checked(probability);
+        return this;
+    }
+
+    /**
+     * Flushes that answer that all is well and make nothing durable: a drive that lies, which no store can survive. For
+     * controls that show that a test would notice a loss.
+     */
+    public Faults lyingFlush(double probability) {
+        lyingFlush = checked(probability);
+        return this;
+    }
+
+    /**
+     * Whether the boot id outlives a power loss, so that one looks like a kill: no machine does so. For controls that
+     * show that a test would notice a recovery that trusts too much.
+     */
+    public Faults bootIdStays(boolean stays) {
+        bootIdStays = stays;
         return this;
     }
 
@@ -76,6 +96,14 @@ public final class Faults {
 
     double bitRot() {
         return bitRot;
+    }
+
+    double lyingFlush() {
+        return lyingFlush;
+    }
+
+    boolean isBootIdKept() {
+        return bootIdStays;
     }
 
     long latencyNanos(Gen gen) {

@@ -74,9 +74,14 @@ public final class LeakCheck {
         }
     }
 
-    /** Jars and the module image are opened by class loading, the rest by SecureRandom and JNA, once each. */
+    /**
+     * Jars and the module image are opened by class loading, random devices and ffi files by SecureRandom and JNA, once
+     * each; the JVM looks into /sys and /proc for the limits of its container, a moment at a time.
+     */
     private static boolean isOfTheJvm(String name) {
-        return name.endsWith(".jar")
+        return name.startsWith("/sys/")
+                || name.startsWith("/proc/")
+                || name.endsWith(".jar")
                 || name.endsWith("/lib/modules")
                 || name.endsWith("/dev/random")
                 || name.endsWith("/dev/urandom")

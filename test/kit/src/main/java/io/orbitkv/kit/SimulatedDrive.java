@@ -129,7 +129,7 @@ final class SimulatedDrive {
     /** All machines die; what was not flushed or synced survives by chance. */
     void losePower() {
         record(History.Operation.POWER_LOSS, 0, 0, 0, 0, operations);
-        boots++;
+        boots += faults.isBootIdKept() ? 0 : 1;
         PowerLoss loss = PowerLoss.draw(gen);
         for (FileContent content : contents) {
             content.losePower(loss, gen);

@@ -129,7 +129,7 @@ final class SimulatedFile implements StorageFile {
         int result = drive.gen.chance(drive.faults.flushFailure()) ? -EIO : 0;
         if (result < 0) {
             content.failFlush();
-        } else {
+        } else if (!drive.gen.chance(drive.faults.lyingFlush())) {
             content.flush(upToWrites);
         }
         drive.record(operation, content.number, upToWrites, 0, 0, result);

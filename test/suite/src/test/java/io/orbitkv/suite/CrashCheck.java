@@ -1,0 +1,153 @@
+package io.orbitkv.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.orbitkv.kit.Payload;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.store.Blocks;
+import io.orbitkv.store.FamilyHandle;
+import io.orbitkv.store.KvStore;
+import io.orbitkv.store.Lease;
+import io.orbitkv.store.Location;
+import io.orbitkv.suite.CrashLedger.Block;
+import io.orbitkv.suite.CrashLedger.Claim;
+import io.orbitkv.suite.CrashLedger.Promise;
+import io.orbitkv.suite.CrashPrompts.Prompt;
+import java.util.Map;
+import org.agrona.DirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** Reads everything that a store has of some families and prompts, and compares every byte. Not thread-safe. */
+final class CrashCheck implements AutoCloseable {
+    private static final int KEY_BYTES = 32;
+
+    final FamilyHandle[] handles;
+    final MemoryRegion memory;
+    final Blocks blocks;
+
+    private final CrashFamily[] families;
+    private final CrashPrompts prompts;
+    private final CrashLedger ledger;
+    private KvStore store;
+    private long restoredBlocks;
+
+    CrashCheck(CrashFamily[] families, CrashPrompts prompts, CrashLedger ledger) {
+        this.families = families;
+        this.prompts = prompts;
+        this.ledger = ledger;
+        this.handles = new FamilyHandle[families.length];
+        int largest = 0;
+        for (CrashFamily family : families) {
+            largest = Math.max(largest, family.blockBytes());
+        }
+        memory = MemoryRegion.anonymous((long) CrashPrompts.BLOCKS_MAX * largest, PageKind.SMALL, MemoryPurpose.TOOL);
+        blocks = Blocks.of(memory);
+    }
+
+    /** Looks at another life of the store from now on. */
+    void attach(KvStore opened) {
+        store = opened;
+        for (CrashFamily family : families) {
+            handles[family.number] = opened.openFamily(family.family);
+        }
+    }
+
+    /** Blocks that were restored and compared so far. */
+    long restoredBlocks() {
+        return restoredBlocks;
+    }
+
+    Location locate(Block block, DirectBuffer keys, int offset) {
+        return store.locate(handles[block.family()].shard(block.shard()), keys, offset);
+    }
+
+    /** Writes the payloads of some blocks of a prompt to where {@link #blocks} starts. */
+    void fill(CrashFamily family, int shard, Prompt prompt, int from, int count) {
+        int bytes = family.blockBytes();
+        for (int i = 0; i < count; i++) {
+            long key = prompt.keys().getLong((from + i) * KEY_BYTES);
+            Payload.fill(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
+        }
+    }
+
+    /**
+     * Queries keys, restores what is there and compares all bytes.
+     *
+     * @param atRest whether nothing is being saved, so that everything found must come back
+     * @return how many blocks were found on all shards
+     */
+    int restore(CrashFamily family, DirectBuffer keys, int keysOffset, int count, boolean atRest) {
+        int bytes = family.blockBytes();
+        try (Lease lease = store.query(handles[family.number], keys, keysOffset, count)) {
+            int found = lease.blocks();
+            for (int shard = 0; shard < family.shards() && found > 0; shard++) {
+                int restored = store.restore(lease, handles[family.number].shard(shard), 0, found, blocks);
+                if (atRest) {
+                    assertEquals(found, restored, "blocks that are found in a store at rest are restored");
+                }
+                for (int i = 0; i < restored; i++) {
+                    long key = keys.getLong(keysOffset + i * KEY_BYTES);
+                    long difference =
+                            Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
+                    assertEquals(Payload.NO_DIFFERENCE, difference, "a wrong byte in block " + i + " of " + count);
+                }
+                restoredBlocks += restored;
+            }
+            return found;
+        }
+    }
+
+    /** Restores and compares every block that was promised, one by one; how many have all their shards. */
+    int restorePromised() {
+        int found = 0;
+        for (Map.Entry<Block, Claim> promised : ledger.claims().entrySet()) {
+            CrashFamily family = families[promised.getKey().family()];
+            found += restore(family, promised.getValue().key, 0, 1, true);
+        }
+        return found;
+    }
+
+    /** Everything of a prompt that is found, wherever it starts, is right; and is durable from now on. */
+    int checkPrompt(CrashFamily family, Prompt prompt) {
+        int found = 0;
+        for (int from = 0; from < prompt.blocks(); ) {
+            int here = restore(family, prompt.keys(), from * KEY_BYTES, prompt.blocks() - from, true);
+            found += here;
+            from += here + (from + here < prompt.blocks() ? 1 : 0);
+        }
+        for (int i = 0; i < prompt.blocks(); i++) {
+            for (int shard = 0; shard < family.shards(); shard++) {
+                int key = i * KEY_BYTES;
+                Block block = Block.of(family.number, shard, prompt.keys(), key);
+                Location at = locate(block, prompt.keys(), key);
+                if (at.onDrive()) {
+                    ledger.claim(block, prompt.keys(), key, Promise.DURABLE, 0, at);
+                }
+            }
+        }
+        return found;
+    }
+
+    /** Whether any block of a family is there, of some prompts. */
+    boolean hasAny(CrashFamily family, int firstPrompt, int endPrompt) {
+        for (int number = firstPrompt; number < endPrompt; number++) {
+            UnsafeBuffer keys = prompts.get(number).keys();
+            for (int key = 0; key < keys.capacity(); key += KEY_BYTES) {
+                for (int shard = 0; shard < family.shards(); shard++) {
+                    if (store.locate(handles[family.number].shard(shard), keys, key)
+                            .isStored()) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public void close() {
+        memory.close();
+    }
+}

@@ -1,0 +1,181 @@
+package io.orbitkv.suite;
+
+import io.orbitkv.store.FamilyHandle;
+import io.orbitkv.store.KvStore;
+import io.orbitkv.store.Location;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.agrona.DirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Which blocks the store has promised to keep, and where it said that they lie: what a reopened store is held against.
+ *
+ * <p>A promise ends when its segment is put to use again, which the segment's header must prove, and when the family is
+ * cleared. Not thread-safe.
+ */
+final class CrashLedger {
+    /** How safe a block was said to be. */
+    enum Promise {
+        WRITTEN,
+        DURABLE
+    }
+
+    /** Names a block; 128 bits of its key are enough to tell those of one run apart. */
+    record Block(int family, int shard, long key0, long key1) {
+        static Block of(int family, int shard, DirectBuffer keys, int offset) {
+            return new Block(family, shard, keys.getLong(offset), keys.getLong(offset + Long.BYTES));
+        }
+    }
+
+    /** Finds out which use a segment is in. */
+    interface Uses {
+        long of(int segment);
+    }
+
+    /** What was promised of one block. */
+    static final class Claim {
+        final UnsafeBuffer key = new UnsafeBuffer(new byte[32]);
+        Promise promise;
+        long position;
+        int segment;
+        long useSequence;
+
+        @Override
+        public String toString() {
+            return promise + " at position " + position + " in segment " + segment + ", use-sequence " + useSequence;
+        }
+    }
+
+    /** A block that was accepted and isn't known to be written, or durable, yet. */
+    record Waiting(Block block, DirectBuffer keys, int offset, long position, int clears) {}
+
+    private final CrashFamily[] families;
+    private final Map<Block, Claim> claims = new LinkedHashMap<>();
+    private final ArrayDeque<Waiting> unwritten = new ArrayDeque<>();
+    private final ArrayDeque<Waiting> undurable = new ArrayDeque<>();
+
+    CrashLedger(CrashFamily... families) {
+        this.families = families;
+    }
+
+    int size() {
+        return claims.size();
+    }
+
+    Map<Block, Claim> claims() {
+        return Collections.unmodifiableMap(claims);
+    }
+
+    /** A save has taken a block in. */
+    void accepted(Block block, DirectBuffer keys, int offset, long position) {
+        unwritten.add(new Waiting(block, keys, offset, position, families[block.family].clears));
+    }
+
+    /** Something said where a block lies that is as safe as promised. */
+    void claim(Block block, DirectBuffer keys, int offset, Promise promise, long position, Location at) {
+        claim(block, keys, offset, promise, position, at.segment(), at.useSequence());
+    }
+
+    void claim(
+            Block block, DirectBuffer keys, int offset, Promise promise, long position, int segment, long useSequence) {
+        Claim claim = claims.computeIfAbsent(block, b -> new Claim());
+        claim.key.putBytes(0, keys, offset, 32);
+        claim.promise = promise;
+        claim.position = position;
+        claim.segment = segment;
+        claim.useSequence = useSequence;
+    }
+
+    /** Turns what the store says of its positions into promises. */
+    void acknowledge(KvStore store, FamilyHandle[] handles) {
+        long written = store.writtenPosition();
+        long durable = store.durablePosition();
+        while (!unwritten.isEmpty() && unwritten.peek().position <= written) {
+            Waiting next = unwritten.remove();
+            Block block = next.block;
+            if (next.clears != families[block.family].clears) {
+                continue;
+            }
+            Location at = store.locate(handles[block.family].shard(block.shard), next.keys, next.offset);
+            if (at.onDrive()) {
+                claim(block, next.keys, next.offset, Promise.WRITTEN, next.position, at);
+                undurable.add(next);
+            }
+        }
+        while (!undurable.isEmpty() && undurable.peek().position <= durable) {
+            Waiting next = undurable.remove();
+            Claim claim = claims.get(next.block);
+            if (claim != null && claim.position == next.position) {
+                claim.promise = Promise.DURABLE;
+            }
+        }
+    }
+
+    /** Blocks that were accepted and not seen written; none from now on. */
+    List<Waiting> takeUnwritten() {
+        List<Waiting> all = new ArrayList<>(unwritten);
+        all.removeIf(waiting -> waiting.clears != families[waiting.block.family].clears);
+        unwritten.clear();
+        undurable.clear();
+        return all;
+    }
+
+    /** The store was stopped cleanly. */
+    void allDurable() {
+        claims.values().forEach(claim -> claim.promise = Promise.DURABLE);
+    }
+
+    void cleared(int family) {
+        claims.keySet().removeIf(block -> block.family == family);
+    }
+
+    /**
+     * Holds a store that was just opened against the promises; those that ended are forgotten, those that were kept are
+     * durable from now on.
+     *
+     * @param needed promises below this did not have to survive
+     * @param uses what the segments' headers say
+     * @return the blocks that are lost, in words
+     */
+    List<String> check(KvStore store, FamilyHandle[] handles, Promise needed, Uses uses) {
+        List<String> lost = new ArrayList<>();
+        for (Iterator<Map.Entry<Block, Claim>> all = claims.entrySet().iterator(); all.hasNext(); ) {
+            Map.Entry<Block, Claim> next = all.next();
+            Block block = next.getKey();
+            Claim claim = next.getValue();
+            Location at = store.locate(handles[block.family].shard(block.shard), claim.key, 0);
+            if (at.onDrive()) {
+                claim.promise = Promise.DURABLE;
+                claim.segment = at.segment();
+                claim.useSequence = at.useSequence();
+                continue;
+            }
+            if (claim.promise.compareTo(needed) >= 0 && uses.of(claim.segment) <= claim.useSequence) {
+                lost.add(block + ", " + claim + "; its header says " + uses.of(claim.segment));
+            }
+            all.remove();
+        }
+        return lost;
+    }
+
+    /** Whether a running store still has everything that it should: no promise ends but with its segment. */
+    List<String> checkRunning(KvStore store, FamilyHandle[] handles) {
+        List<String> lost = new ArrayList<>();
+        for (Map.Entry<Block, Claim> next : claims.entrySet()) {
+            Block block = next.getKey();
+            Claim claim = next.getValue();
+            if (store.useSequence(claim.segment) == claim.useSequence
+                    && !store.locate(handles[block.family].shard(block.shard), claim.key, 0)
+                            .isStored()) {
+                lost.add(block + ", " + claim + ", in a running store");
+            }
+        }
+        return lost;
+    }
+}

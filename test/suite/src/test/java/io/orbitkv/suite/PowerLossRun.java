@@ -1,0 +1,419 @@
+package io.orbitkv.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.orbitkv.kit.Gen;
+import io.orbitkv.kit.SimulatedClock;
+import io.orbitkv.kit.SimulatedCrash;
+import io.orbitkv.kit.SimulatedFolder;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.recovery.OpeningKind;
+import io.orbitkv.recovery.OpeningOptions;
+import io.orbitkv.recovery.Verify;
+import io.orbitkv.recovery.VerifyReport;
+import io.orbitkv.store.KvStore;
+import io.orbitkv.store.Level;
+import io.orbitkv.store.Location;
+import io.orbitkv.store.SaveResult;
+import io.orbitkv.store.ShardHandle;
+import io.orbitkv.store.StoreOptions;
+import io.orbitkv.store.StoreStats;
+import io.orbitkv.store.SyncOutcome;
+import io.orbitkv.suite.CrashLedger.Block;
+import io.orbitkv.suite.CrashLedger.Promise;
+import io.orbitkv.suite.CrashLedger.Waiting;
+import io.orbitkv.suite.CrashPrompts.Prompt;
+import io.orbitkv.tiers.Durability;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * The lives of one store on a simulated drive, as a function of a seed: it works, dies, opens, is held against what it
+ * has promised, and goes on, until a last life ends cleanly. One thread does everything.
+ */
+final class PowerLossRun implements AutoCloseable {
+    private static final int SEGMENT_BYTES = 64 << 10;
+    private static final int KEY_BYTES = 32;
+    private static final int EVENTS_SHOWN = 4096;
+    private static final int CLEAR_OPERATIONS = 5;
+    private static final long NEVER = 1L << 60;
+    private static final int LIVES_MAX = 6;
+    private static final int STEPS_MAX = 40;
+    private static final int PROMPTS_CHECKED = 160;
+    private static final long SYNC_MILLIS = 120_000;
+    private static final long PAUSE_NANOS = 60_000_000;
+
+    private final PowerLossTotals totals;
+    private final boolean isSabotaged;
+    private final long seed;
+    private final Gen gen;
+    private final SimulatedClock clock = new SimulatedClock();
+    private final StringBuilder events = new StringBuilder();
+    private final CrashFamily[] families = {
+        new CrashFamily(0, 1, 4096), new CrashFamily(1, 2, 5000), new CrashFamily(2, 1, 12_288)
+    };
+    private final CrashLedger ledger = new CrashLedger(families);
+    private final CrashPrompts prompts;
+    private final CrashCheck check;
+    private final SaveResult saved = new SaveResult();
+    private final long capBytes;
+    private final Durability durability;
+
+    private SimulatedFolder folder;
+    private KvStore store;
+    private int promptsSaved;
+    private long lastPosition;
+    private Promise needed = Promise.WRITTEN;
+    private boolean powerWasLost;
+    private boolean stoppedCleanly;
+    private int clearing = -1;
+    private boolean isOpening;
+    private boolean mayDie;
+    private boolean isMade;
+
+    /**
+     * A run that has not begun.
+     *
+     * @param isSabotaged whether the drive was made to break its contract, for a control
+     */
+    PowerLossRun(long seed, Path realFolder, PowerLossTotals totals, boolean isSabotaged) {
+        this.isSabotaged = isSabotaged;
+        this.totals = totals;
+        this.seed = seed;
+        this.gen = new Gen(Gen.mix(seed));
+        this.folder = new SimulatedFolder(seed, realFolder, clock);
+        this.prompts = new CrashPrompts(gen.nextLong());
+        this.check = new CrashCheck(families, prompts, ledger);
+        this.capBytes = gen.between(8L, 16L) << 18;
+        this.durability = gen.pick(Durability.values());
+    }
+
+    SimulatedFolder folder() {
+        return folder;
+    }
+
+    /** What happened, for comparison with another run of the seed. */
+    String events() {
+        return events.toString();
+    }
+
+    String lastEvents() {
+        return events.substring(Math.max(0, events.length() - EVENTS_SHOWN));
+    }
+
+    void run() {
+        int lives = gen.between(2, LIVES_MAX);
+        for (int life = 0; life < lives; life++) {
+            boolean dies = life < lives - 1;
+            mayDie = dies;
+            if (!dies) {
+                folder.crashAfter(NEVER);
+            }
+            try {
+                if (dies && gen.below(3) == 0) {
+                    folder.crashAfter(gen.between(1, gen.below(3) == 0 ? 30 : 400));
+                }
+                open();
+                if (dies && gen.below(4) != 0) {
+                    folder.crashAfter(gen.between(1, gen.pick(new long[] {100, 1000, 4000})));
+                }
+                work(gen.between(1, 160));
+                if (dies && gen.below(4) == 0) {
+                    die();
+                    continue;
+                }
+                if (dies && gen.coin()) {
+                    folder.crashAfter(gen.between(1, gen.coin() ? 20 : 120));
+                }
+                stop();
+            } catch (SimulatedCrash crash) {
+                die();
+            }
+        }
+        open();
+        stop();
+        verify();
+    }
+
+    private void event(String text) {
+        events.append(clock.nanoTime()).append(' ').append(text).append('\n');
+    }
+
+    // ---- lives ----
+
+    private void open() {
+        StoreOptions options = StoreOptions.in(Path.of("simulated"))
+                .poolBytes(1 << 20)
+                .capBytes(capBytes)
+                .segmentBytes(SEGMENT_BYTES)
+                .blockBytesLargest(12_288)
+                .indexBlocksMax(4096)
+                .queryBlocksMax(64)
+                .leasesMax(8)
+                .writeQueueBlocks(64)
+                .ringDepth(16)
+                .durability(durability)
+                .flushIntervalMillis(5)
+                .pageKind(PageKind.SMALL)
+                .probe(folder.probe());
+        isOpening = true;
+        store = KvStore.openStepped(options, folder, clock, seed + 1);
+        isOpening = false;
+        isMade = true;
+        OpeningKind kind = store.openReport().kind();
+        event("opened " + kind + " epoch " + store.openReport().epoch() + " "
+                + store.openReport().accounting());
+        totals.opened(kind);
+        assertTrue(store.openReport().accounting().isWhole(), "accounting");
+        if (powerWasLost && !isSabotaged) {
+            assertNotEquals(OpeningKind.KILL, kind, "a power loss was taken for a kill");
+        }
+        if (stoppedCleanly) {
+            assertEquals(OpeningKind.CLEAN, kind, "the opening after a clean stop");
+        }
+        assertTrue(store.acceptedPosition() >= lastPosition, "positions went back");
+        lastPosition = store.acceptedPosition();
+        assertEquals(lastPosition, store.writtenPosition(), "what was found is written");
+        assertEquals(lastPosition, store.durablePosition(), "what was found is durable");
+        check.attach(store);
+        check();
+        powerWasLost = false;
+        stoppedCleanly = false;
+    }
+
+    private void stop() {
+        ledger.acknowledge(store, check.handles);
+        long position = store.acceptedPosition();
+        event("stops at " + position + ", written " + store.writtenPosition());
+        lastPosition = position;
+        KvStore stopping = store;
+        store = null;
+        stopping.close();
+        folder = folder.reopen();
+        stoppedCleanly = true;
+        ledger.allDurable();
+    }
+
+    /** The machine loses power, or the process is killed: in the middle of an operation, or between two. */
+    private void die() {
+        boolean power = gen.below(5) < 3;
+        if (folder.isCrashed()) {
+            totals.died(folder.crashedIn(), isOpening);
+            event("died in " + folder.crashedIn());
+        }
+        if (store != null) {
+            ledger.acknowledge(store, check.handles);
+            lastPosition = Math.max(lastPosition, store.acceptedPosition());
+        }
+        event(power ? "power is lost" : "killed");
+        if (power) {
+            folder.powerLoss();
+            needed = Promise.DURABLE;
+        } else {
+            folder.kill();
+        }
+        totals.powerLosses += power ? 1 : 0;
+        totals.kills += power ? 0 : 1;
+        powerWasLost = power;
+        stoppedCleanly = false;
+        isOpening = false;
+        discard();
+        folder = folder.reopen();
+        if (power && isMade && !isSabotaged && gen.below(4) == 0) {
+            verify();
+            folder = folder.reopen();
+        }
+    }
+
+    /** Frees what a dead store held of this process. */
+    private void discard() {
+        KvStore dead = store;
+        store = null;
+        if (dead != null) {
+            try {
+                dead.close();
+            } catch (SimulatedCrash expected) {
+                return;
+            }
+        }
+    }
+
+    // ---- work ----
+
+    private void work(int operations) {
+        for (int i = 0; i < operations; i++) {
+            int choice = gen.below(100);
+            if (choice < 52) {
+                save();
+            } else if (choice < 70) {
+                query();
+            } else if (choice < 78) {
+                sync(Level.WRITTEN);
+            } else if (choice < 86) {
+                sync(Level.DURABLE);
+            } else if (choice < 88) {
+                clear();
+            } else if (choice < 92) {
+                clock.advance(PAUSE_NANOS);
+            }
+            for (int step = gen.below(STEPS_MAX); step > 0; step--) {
+                store.step();
+            }
+            ledger.acknowledge(store, check.handles);
+        }
+        noneLost(ledger.checkRunning(store, check.handles));
+        noneWrong(store.stats());
+    }
+
+    /** A new prompt, or one from before: its blocks from a random one on, as an engine saves those it computed. */
+    private void save() {
+        CrashFamily family = gen.pick(families);
+        int number = gen.below(5) == 0 && promptsSaved > 0 ? gen.below(promptsSaved) : promptsSaved++;
+        Prompt prompt = prompts.get(number);
+        int from = gen.coin() ? prompt.firstOwn() : gen.below(prompt.blocks());
+        int count = gen.below(4) == 0 ? 1 : prompt.blocks() - from;
+        for (int shard = 0; shard < family.shards(); shard++) {
+            if (gen.below(20) == 0) {
+                continue; // a rank that was too slow: the family has no hit on these blocks
+            }
+            saveShard(family, shard, prompt, from, count);
+        }
+    }
+
+    private void saveShard(CrashFamily family, int shard, Prompt prompt, int from, int count) {
+        ShardHandle handle = check.handles[family.number].shard(shard);
+        boolean[] stored = new boolean[count];
+        for (int i = 0; i < count; i++) {
+            int key = (from + i) * KEY_BYTES;
+            stored[i] = store.locate(handle, prompt.keys(), key).isStored();
+        }
+        check.fill(family, shard, prompt, from, count);
+        store.save(
+                handle,
+                from == 0 ? null : prompt.keys(),
+                Math.max(0, from - 1) * KEY_BYTES,
+                prompt.keys(),
+                from * KEY_BYTES,
+                count,
+                check.blocks,
+                saved);
+        event("save " + family.number + "/" + shard + " from " + from + " of " + prompt.blocks() + ": " + saved);
+        for (int i = 0; i < saved.present() + saved.accepted(); i++) {
+            if (!stored[i] && saved.accepted() > 0) {
+                int key = (from + i) * KEY_BYTES;
+                Block block = Block.of(family.number, shard, prompt.keys(), key);
+                ledger.accepted(block, prompt.keys(), key, saved.position());
+            }
+        }
+        totals.savedBlocks += saved.accepted();
+    }
+
+    private void query() {
+        if (promptsSaved > 0) {
+            Prompt prompt = prompts.get(gen.below(promptsSaved));
+            int from = gen.below(prompt.blocks());
+            CrashFamily family = gen.pick(families);
+            event("query " + family.number + " from " + from + ": "
+                    + check.restore(family, prompt.keys(), from * KEY_BYTES, prompt.blocks() - from, false));
+        }
+    }
+
+    private void sync(Level level) {
+        long position = store.acceptedPosition();
+        SyncOutcome outcome = store.sync(position, level, SYNC_MILLIS);
+        event("sync " + level + " " + position + ": " + outcome);
+        assertEquals(SyncOutcome.REACHED, outcome);
+    }
+
+    private void clear() {
+        CrashFamily family = gen.pick(families);
+        event("clear " + family.number);
+        clearing = family.number;
+        if (mayDie && gen.below(8) == 0) {
+            folder.crashAfter(gen.between(1, CLEAR_OPERATIONS));
+        }
+        store.clear(check.handles[family.number]);
+        cleared(family);
+        clearing = -1;
+        totals.clears++;
+    }
+
+    private void cleared(CrashFamily family) {
+        family.clears++;
+        ledger.cleared(family.number);
+    }
+
+    // ---- checks ----
+
+    private void check() {
+        settleClear();
+        // A log that still has free segments has never given one up: then a clean stop has kept all that was accepted.
+        boolean keptAll = stoppedCleanly && store.openReport().accounting().segmentsFree() > 0;
+        for (Waiting block : ledger.takeUnwritten()) {
+            Location at = check.locate(block.block(), block.keys(), block.offset());
+            assertTrue(at.onDrive() || !keptAll, "accepted before a clean stop, and gone: " + block);
+        }
+        int promises = ledger.size();
+        try (SegmentHeaders headers = new SegmentHeaders(folder, SEGMENT_BYTES)) {
+            noneLost(ledger.check(store, check.handles, needed, headers::useSequence));
+        }
+        totals.promisesChecked += promises;
+        totals.promisesKept += ledger.size();
+        int first = Math.max(0, promptsSaved - PROMPTS_CHECKED);
+        int found = 0;
+        for (int number = first; number < promptsSaved; number++) {
+            for (CrashFamily family : families) {
+                found += check.checkPrompt(family, prompts.get(number));
+            }
+        }
+        noneWrong(store.stats());
+        event("checked: " + promises + " promised, " + ledger.size() + " kept, " + found + " found");
+        totals.foundBlocks += found;
+        needed = Promise.WRITTEN;
+    }
+
+    /** A clear that the machine died in has happened whole or not at all: one block that is there says not at all. */
+    private void settleClear() {
+        if (clearing < 0) {
+            return;
+        }
+        CrashFamily family = families[clearing];
+        clearing = -1;
+        if (check.hasAny(family, 0, promptsSaved)) {
+            event("the clear of " + family.number + " has not happened");
+            return;
+        }
+        event("the clear of " + family.number + " has happened");
+        cleared(family);
+    }
+
+    private void noneLost(List<String> lost) {
+        assertEquals(List.of(), lost, () -> lost.size() + " blocks are lost");
+    }
+
+    private void noneWrong(StoreStats stats) {
+        assertEquals(0, stats.corruptBlocks(), "blocks in the index whose bytes are wrong");
+        assertEquals(0, stats.readErrors(), "read errors");
+    }
+
+    /** The tool that people check a folder with finds nothing wrong, after a clean stop as after a power loss. */
+    private void verify() {
+        VerifyReport report = Verify.run(folder, OpeningOptions.of(0).simulated(seed));
+        event("verified: " + report);
+        assertTrue(report.isClean(), () -> "verify: " + report.problems());
+        folder.close();
+    }
+
+    /** Frees memory, whatever state the run is in. */
+    @Override
+    public void close() {
+        if (store != null) {
+            folder.kill();
+            discard();
+        }
+        totals.restoredBlocks += check.restoredBlocks();
+        check.close();
+    }
+}

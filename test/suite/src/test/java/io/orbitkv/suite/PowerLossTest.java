@@ -1,0 +1,136 @@
+package io.orbitkv.suite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.orbitkv.kit.Faults;
+import io.orbitkv.kit.Seed;
+import io.orbitkv.kit.TestFolders;
+import io.orbitkv.nativeio.CrashWindow;
+import io.orbitkv.recovery.OpeningKind;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Goal: whenever the machine dies, a reopened store answers each key with the bytes that were saved or with a miss; what
+ * was acknowledged as durable survives a power loss and what was acknowledged as written a kill, unless its segment was
+ * put to use again; what was cleared stays cleared; every page is accounted for.
+ *
+ * <p>Method: the production store, stepped on one thread over a simulated drive that reorders, tears and drops what was
+ * not flushed; it dies at seeded operations, also while it opens, stops, seals, reuses segments and makes its folder;
+ * everything is compared with a model. A run is a function of its seed: {@code -Dorbitkv.seed=N} replays one,
+ * {@code -Dorbitkv.seeds=N} runs more. The catalog's file is a real one and its commits are trusted to be atomic and
+ * durable, as LMDB promises; the simulated machine dies before or after a commit, never within.
+ *
+ * <p>Two controls sabotage the drive and the recovery, and the same checks must notice.
+ */
+class PowerLossTest {
+    private static final int SEEDS = Integer.getInteger("orbitkv.seeds", 200);
+    private static final int CONTROL_SEEDS = 12;
+    private static final int SAID_MAX = 80;
+    private static final PowerLossTotals TOTALS = new PowerLossTotals();
+
+    static LongStream seeds() {
+        return LongStream.of(Seed.many(1, SEEDS));
+    }
+
+    @ParameterizedTest(name = "seed {0}")
+    @MethodSource("seeds")
+    void keepsItsPromises(long seed) {
+        run(seed, TOTALS, null);
+    }
+
+    @ParameterizedTest(name = "seed {0}")
+    @ValueSource(longs = {3, 17, 91, 140, 199})
+    void sameSeedGivesTheSameHistory(long seed) {
+        String[] first = run(seed, new PowerLossTotals(), null);
+        String[] second = run(seed, new PowerLossTotals(), null);
+        assertEquals(first[0], second[0], "what the store did");
+        assertEquals(first[1], second[1], "digest of what the drive was asked and answered");
+    }
+
+    /** Control: a drive that does not flush, though it says so, loses durable blocks; the checks must say that. */
+    @Test
+    void noticesADriveThatLies() {
+        assertNoticed("blocks are lost", faults -> faults.lyingFlush(1));
+    }
+
+    /** Control: a recovery that takes a power loss for a kill checks no payloads; the checks must find wrong blocks. */
+    @Test
+    void noticesARecoveryThatChecksNoPayloads() {
+        assertNoticed("are restored", faults -> faults.bootIdStays(true));
+    }
+
+    private static void assertNoticed(String how, Consumer<Faults> sabotage) {
+        StringBuilder seen = new StringBuilder();
+        int noticed = 0;
+        for (long seed = 1; seed <= CONTROL_SEEDS; seed++) {
+            try {
+                run(seed, new PowerLossTotals(), sabotage);
+            } catch (AssertionError | RuntimeException e) {
+                String said = String.valueOf(e.getMessage());
+                seen.append("\n  seed ").append(seed).append(": ").append(said, 0, Math.min(said.length(), SAID_MAX));
+                noticed += said.contains(how) ? 1 : 0;
+            }
+        }
+        System.out.println("sabotage noticed in " + noticed + " of " + CONTROL_SEEDS + " runs" + seen);
+        assertTrue(noticed > 0, "nobody noticed the sabotage");
+    }
+
+    private static String[] run(long seed, PowerLossTotals totals, Consumer<Faults> sabotage) {
+        Path catalogFolder = catalogFolder();
+        try (PowerLossRun run = new PowerLossRun(seed, catalogFolder, totals, sabotage != null)) {
+            if (sabotage != null) {
+                sabotage.accept(run.folder().faults());
+            }
+            try {
+                run.run();
+            } catch (AssertionError | RuntimeException e) {
+                AssertionError named = new AssertionError(
+                        e.getMessage() + "\n" + Seed.replay(PowerLossTest.class, seed) + "\nevents:\n"
+                                + run.lastEvents() + run.folder().history(),
+                        e);
+                throw named;
+            }
+            return new String[] {run.events(), run.folder().history().digest()};
+        } finally {
+            TestFolders.remove(catalogFolder);
+        }
+    }
+
+    /** In memory where the machine has such a file system: the catalog's commits are trusted here, and their fsync is slow. */
+    private static Path catalogFolder() {
+        Path memory = Path.of("/dev/shm");
+        try {
+            return Files.isWritable(memory)
+                    ? Files.createTempDirectory(memory, "orbitkv-power-loss-")
+                    : Files.createTempDirectory("orbitkv-power-loss-");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @AfterAll
+    static void hasTested() {
+        System.out.println("PowerLossTest: " + TOTALS);
+        if (Seed.isGiven() || SEEDS < 200 || TOTALS.powerLosses == 0) {
+            return;
+        }
+        for (CrashWindow window : CrashWindow.values()) {
+            assertTrue(TOTALS.diedIn.getOrDefault(window, 0) > 0, () -> "no machine died in " + window);
+        }
+        for (OpeningKind kind : OpeningKind.values()) {
+            assertTrue(TOTALS.openings.getOrDefault(kind, 0) > 0, () -> "no opening was of kind " + kind);
+        }
+        assertTrue(TOTALS.diedOpening > 0, "no machine died while a store was opening");
+    }
+}
