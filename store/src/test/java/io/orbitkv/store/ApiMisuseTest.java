@@ -39,8 +39,7 @@ class ApiMisuseTest {
     private final TestFolders folders = new TestFolders();
     private final Prompt prompt = Prompt.random(gen, 4);
     private final SaveResult result = new SaveResult();
-    private final MemoryRegion memory =
-            MemoryRegion.anonymous(4L * BLOCK_BYTES, PageKind.SMALL, MemoryPurpose.TOOL);
+    private final MemoryRegion memory = MemoryRegion.anonymous(4L * BLOCK_BYTES, PageKind.SMALL, MemoryPurpose.TOOL);
     private final Blocks blocks = Blocks.of(memory);
     private KvStore store;
     private KvStore other;

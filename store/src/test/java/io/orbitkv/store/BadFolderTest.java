@@ -74,7 +74,8 @@ class BadFolderTest {
                     ErrorCode.FOLDER_UNUSABLE,
                     () -> KvStore.open(options(folder)),
                     folder.toString(),
-                    "writable for this user");
+                    "not writable",
+                    "change its owner or mode");
         } finally {
             assertTrue(chattr("-i", folder));
         }
@@ -191,7 +192,10 @@ class BadFolderTest {
                 "segments smaller");
         refused(
                 ErrorCode.NO_SPACE,
-                () -> KvStore.open(options(folder).capBytes(1L << 55).segmentBytes(64 * MIB).poolBytes(512 * MIB)),
+                () -> KvStore.open(options(folder)
+                        .capBytes(1L << 55)
+                        .segmentBytes(64 * MIB)
+                        .poolBytes(512 * MIB)),
                 folder.toString(),
                 "are missing",
                 "smaller cap");

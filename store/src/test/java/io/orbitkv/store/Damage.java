@@ -40,8 +40,7 @@ final class Damage {
     }
 
     static void write(Path file, long at, byte[] bytes) {
-        try (FileChannel channel =
-                FileChannel.open(file, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
             channel.write(ByteBuffer.wrap(bytes), at);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -94,7 +93,8 @@ final class Damage {
         try {
             byte[] bytes = Files.readAllBytes(file);
             return bytes.length + " bytes "
-                    + HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+                    + HexFormat.of()
+                            .formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
         } catch (NoSuchAlgorithmException e) {
             throw new AssertionError(e);
         }

@@ -138,7 +138,11 @@ class DamageTest {
             boolean clean = place == Place.MARKER
                     || place == Place.SNAPSHOT_INDEX
                     || (gen.coin() && place != Place.OPEN_BATCH_HEADER);
-            Path folder = copy(clean || place == Place.FOOTER ? pristine : killed, "flip");
+            boolean sealed = place == Place.FOOTER || place == Place.BATCH_HEADER;
+            Path folder = copy(clean || sealed ? pristine : killed, "flip");
+            if (!clean && sealed) {
+                TestFolders.remove(folder.resolve("snapshot").resolve("MARKER"));
+            }
             Path file = file(folder, place);
             long at = offset(file, place);
             int bits = 1 << gen.below(8);
@@ -209,11 +213,11 @@ class DamageTest {
     private long offset(Path file, Place place) {
         return switch (place) {
             case SEGMENT_HEADER -> usedSegment() * SEGMENT_BYTES + (gen.coin() ? gen.below(64) : gen.below(PAGE));
-            case BATCH_HEADER, OPEN_BATCH_HEADER -> usedSegment() * SEGMENT_BYTES + PAGE
-                    + (gen.coin() ? gen.below(64 + 4 * 104) : gen.below(PAGE));
+            case BATCH_HEADER, OPEN_BATCH_HEADER ->
+                usedSegment() * SEGMENT_BYTES + PAGE + (gen.coin() ? gen.below(64 + 4 * 104) : gen.below(PAGE));
             case PAYLOAD -> payloadAt(locations.get(gen.below(locations.size()))) + gen.below(BLOCK_BYTES);
-            case FOOTER -> (usedSegment() + 1) * SEGMENT_BYTES
-                    - (gen.coin() ? 1 + gen.below(32) : PAGE - gen.below(64 + 4 * 104));
+            case FOOTER ->
+                (usedSegment() + 1) * SEGMENT_BYTES - (gen.coin() ? 1 + gen.below(32) : PAGE - gen.below(64 + 4 * 104));
             case CATALOG -> gen.coin() ? gen.below(2 * PAGE) : gen.between(2L * PAGE, 12L * PAGE);
             default -> gen.below((int) Damage.bytes(file));
         };

@@ -116,8 +116,17 @@ class FamilyPropertyTest {
                 Modelled.family(4 * KIB).scope("one").build(),
                 Modelled.family(4 * KIB).scope("two").tpSize(2).build(),
                 Modelled.family(4 * KIB).scope("four").tpSize(2).ppSize(2).build(),
-                Modelled.family(4 * KIB).scope("one copy").tpSize(4).replicated(true).build(),
-                Modelled.family(4 * KIB).scope("one copy a stage").tpSize(4).ppSize(2).replicated(true).build(),
+                Modelled.family(4 * KIB)
+                        .scope("one copy")
+                        .tpSize(4)
+                        .replicated(true)
+                        .build(),
+                Modelled.family(4 * KIB)
+                        .scope("one copy a stage")
+                        .tpSize(4)
+                        .ppSize(2)
+                        .replicated(true)
+                        .build(),
                 Modelled.family(4 * KIB).scope("one").tenantSalt(new byte[] {1}).build(),
                 Modelled.family(5000).scope("one").build(),
                 Modelled.family(4 * KIB).scope("one").kvDtype("fp8").build());
@@ -127,7 +136,8 @@ class FamilyPropertyTest {
             prompts.add(
                     i % 2 == 0
                             ? Prompt.random(gen, gen.between(1, BLOCKS_MAX))
-                            : prompts.get(i - 1).fork(gen, gen.between(0, prompts.get(i - 1).blocks()), BLOCKS_MAX));
+                            : prompts.get(i - 1)
+                                    .fork(gen, gen.between(0, prompts.get(i - 1).blocks()), BLOCKS_MAX));
         }
         List<List<Modelled.Model>> models = new ArrayList<>();
         for (int count : shards) {

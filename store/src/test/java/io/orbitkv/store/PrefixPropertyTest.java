@@ -50,7 +50,8 @@ class PrefixPropertyTest {
         List<Prompt> prompts = new ArrayList<>();
         Modelled.Model model = new Modelled.Model();
         try (KvStore store = KvStore.open(large(folder))) {
-            ShardHandle shard = store.openFamily(Modelled.family(4 * KIB).build()).shard(0);
+            ShardHandle shard =
+                    store.openFamily(Modelled.family(4 * KIB).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, 256)) {
                 for (int i = 0; i < 60; i++) {
                     Prompt prompt = i == 0 || gen.chance(0.15)
@@ -67,7 +68,8 @@ class PrefixPropertyTest {
             }
         }
         try (KvStore store = KvStore.open(large(folder))) {
-            ShardHandle shard = store.openFamily(Modelled.family(4 * KIB).build()).shard(0);
+            ShardHandle shard =
+                    store.openFamily(Modelled.family(4 * KIB).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, 256)) {
                 for (Prompt prompt : prompts) {
                     expectAsInModel(modelled, prompt);
@@ -116,7 +118,8 @@ class PrefixPropertyTest {
         int threads = 4;
         int prompts = 40;
         try (KvStore store = KvStore.open(large(folders.make("same")))) {
-            ShardHandle shard = store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
+            ShardHandle shard =
+                    store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
             Modelled.Model model = new Modelled.Model();
             List<Prompt> all = new ArrayList<>();
             for (int i = 0; i < prompts; i++) {
@@ -170,8 +173,7 @@ class PrefixPropertyTest {
                 .segmentBytes(64 * KIB)
                 .blockBytesLargest(12 * KIB);
         try (KvStore store = KvStore.open(options)) {
-            ShardHandle shard =
-                    store.openFamily(Modelled.family(9_000).build()).shard(0);
+            ShardHandle shard = store.openFamily(Modelled.family(9_000).build()).shard(0);
             Modelled.Model model = new Modelled.Model();
             List<Prompt> all = new ArrayList<>();
             for (int i = 0; i < 200; i++) {

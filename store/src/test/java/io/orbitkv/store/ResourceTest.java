@@ -97,7 +97,8 @@ class ResourceTest {
         long sum = 0;
         try (var tasks = Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
             for (Path task : tasks) {
-                sum += Long.parseLong(Files.readString(task.resolve("schedstat")).split(" ")[0]);
+                sum += Long.parseLong(
+                        Files.readString(task.resolve("schedstat")).split(" ")[0]);
             }
         }
         return sum;
@@ -258,15 +259,14 @@ class ResourceTest {
             cycle(folder, i);
         }
         System.out.printf(
-                "open and close: %.1f ms a cycle, %d cycles%n",
-                (System.nanoTime() - start) / 1e6 / cycles,
-                cycles);
+                "open and close: %.1f ms a cycle, %d cycles%n", (System.nanoTime() - start) / 1e6 / cycles, cycles);
         leaks.assertNothingLeaked();
     }
 
     private void cycle(Path folder, int number) {
         try (KvStore store = KvStore.open(small(folder))) {
-            ShardHandle shard = store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
+            ShardHandle shard =
+                    store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
             if (number % 4 == 0) { // some lives use all there is, most of them nothing
                 try (Modelled modelled = new Modelled(store, shard, new Modelled.Model(), 4)) {
                     Prompt prompt = Prompt.random(gen, 4);
@@ -299,7 +299,10 @@ class ResourceTest {
                 small(folder).capBytes(3 * MIB), ErrorCode.OTHER_GEOMETRY,
                 small(folder).poolBytes(MIB).segmentBytes(MIB), ErrorCode.POOL_TOO_SMALL,
                 small(folders.make("tiny")).capBytes(1), ErrorCode.CAP_TOO_SMALL,
-                small(folders.make("huge")).capBytes(1L << 55).segmentBytes(64 * MIB).poolBytes(256 * MIB),
+                small(folders.make("huge"))
+                                .capBytes(1L << 55)
+                                .segmentBytes(64 * MIB)
+                                .poolBytes(256 * MIB),
                         ErrorCode.NO_SPACE,
                 small(damaged), ErrorCode.CATALOG,
                 small(otherVersion), ErrorCode.OTHER_VERSION,

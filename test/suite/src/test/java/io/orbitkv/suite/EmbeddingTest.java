@@ -45,7 +45,9 @@ class EmbeddingTest {
             Path output = classes.resolve("output");
             List<String> command = List.of(
                     Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "@" + ROOT.resolve("bin").resolve("jvm." + (Runtime.version().feature() >= 25 ? "25" : "17")),
+                    "@"
+                            + ROOT.resolve("bin")
+                                    .resolve("jvm." + (Runtime.version().feature() >= 25 ? "25" : "17")),
                     "-cp",
                     classes + ":" + System.getProperty("java.class.path"),
                     "Embedded",
