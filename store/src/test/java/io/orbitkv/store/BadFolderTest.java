@@ -140,7 +140,7 @@ class BadFolderTest {
         Path folder = folders.make("in-use");
         Process holder = ChildJvm.start(Holder.class, folder.toString());
         try {
-            assertEquals("open", holder.inputReader().readLine());
+            ChildJvm.awaitLine(holder, "open");
             refused(
                     ErrorCode.FOLDER_IN_USE,
                     () -> KvStore.open(options(folder)),
