@@ -103,7 +103,10 @@ public final class Lease implements AutoCloseable {
         }
     }
 
-    /** Gives the claim up. Safe to call twice in a row. */
+    /**
+     * Gives the claim up. Call it once: a second call does nothing at first, but ends somebody else's claim once a later
+     * query was given this object.
+     */
     @Override
     public void close() {
         if (state.compareAndSet(HELD, FREE)) {

@@ -11,6 +11,16 @@ import java.util.List;
 final class ChildJvm {
     private ChildJvm() {}
 
+    /** Reads what a child prints up to a line; logs may come before it. */
+    static void awaitLine(Process child, String expected) throws IOException {
+        for (String line = ""; !line.equals(expected); ) {
+            line = child.inputReader().readLine();
+            if (line == null) {
+                throw new AssertionError("the child ended before it printed '" + expected + "'");
+            }
+        }
+    }
+
     static Process start(Class<?> main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

@@ -77,7 +77,7 @@ class ResourceTest {
         long seconds = Long.getLong("orbitkv.idleSeconds", 10);
         Process child = ChildJvm.start(Idler.class, folders.make("idle").toString());
         try {
-            assertEquals("idle", child.inputReader().readLine());
+            ChildJvm.awaitLine(child, "idle");
             long before = cpuNanos(child.pid());
             long start = System.nanoTime();
             Thread.sleep(seconds * 1_000);

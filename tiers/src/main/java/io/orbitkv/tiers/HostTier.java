@@ -161,14 +161,12 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     }
 
     /**
-     * Frees the oldest segment that nobody has pinned; where none is sealed, one that is being filled; whether there was
-     * one.
+     * Frees the oldest segment that nobody has pinned, those that are being filled included: one of them is sealed each
+     * time. Whether there was one.
      */
     public boolean evictOldest() {
+        sealOne();
         int segment = evict();
-        if (segment == NOBODY && sealOne()) {
-            segment = evict();
-        }
         if (segment == NOBODY) {
             return false;
         }
@@ -176,8 +174,11 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         return true;
     }
 
-    /** Seals the open segment that holds most; without it, a store that fits into its open segments could not evict. */
-    private boolean sealOne() {
+    /**
+     * Seals the open segment that holds most. Without it, blocks in open segments would outlive all others while refused
+     * claims fill and free sealed ones, and a full index would stay full.
+     */
+    private void sealOne() {
         int fullest = NOBODY;
         for (int lane = 0; lane < openSegment.length; lane++) {
             int segment = openSegment[lane];
@@ -187,12 +188,10 @@ public final class HostTier implements HostBlocks, AutoCloseable {
                 fullest = lane;
             }
         }
-        if (fullest == NOBODY) {
-            return false;
+        if (fullest != NOBODY) {
+            sealed.addLast(openSegment[fullest]);
+            openSegment[fullest] = NOBODY;
         }
-        sealed.addLast(openSegment[fullest]);
-        openSegment[fullest] = NOBODY;
-        return true;
     }
 
     private int takeSegment() {
