@@ -38,6 +38,7 @@ public final class MatchBench {
     private static final int CHURN_SEGMENTS = 4096;
     private static final int CHURN_SAVES_PER_SEGMENT = 4;
     private static final int SWEEP_RUNS_PER_SAVE = 32;
+    private static final int WHOLE_EVERY = 16;
     private static final int WARM_UP_MATCHES = 3000;
     private static final int KEY_BYTES = PrefixIndex.KEY_BYTES;
     private static final int GENERATION_FIRST = 1;
@@ -471,6 +472,7 @@ public final class MatchBench {
         final Options options;
         final int matchBlocks;
         final Match match;
+        final Match whole;
         final UnsafeBuffer keys;
         final Histogram all = new Histogram(HIGHEST_NANOS, SIGNIFICANT_DIGITS);
         final Histogram undisturbed = new Histogram(HIGHEST_NANOS, SIGNIFICANT_DIGITS);
@@ -479,6 +481,7 @@ public final class MatchBench {
         long checked;
         long wrong;
         long shortMatches;
+        private long samples;
         double allocatedBytesPerMatch;
 
         Reader(PrefixIndex index, Prompts prompts, int namespace, Options options) {
@@ -487,7 +490,8 @@ public final class MatchBench {
             this.namespace = namespace;
             this.options = options;
             this.matchBlocks = options.matchBlocks();
-            this.match = new Match(matchBlocks);
+            this.match = Match.ofExtents(matchBlocks);
+            this.whole = new Match(matchBlocks);
             this.keys = new UnsafeBuffer(new byte[matchBlocks * KEY_BYTES]);
             this.random = new SplittableRandom(options.seed() + 2);
         }
@@ -534,6 +538,23 @@ public final class MatchBench {
                 undisturbed.recordValue(Math.min(wall, HIGHEST_NANOS));
             }
             check(prompt, from, matched);
+            if (++samples % WHOLE_EVERY == 0) {
+                checkWhole();
+            }
+        }
+
+        /** What the timed match leaves out, stored bytes and checksum, of every few samples. */
+        private void checkWhole() {
+            int matched = index.match(namespace, keys, 0, matchBlocks, whole);
+            if (matched < matchBlocks) {
+                shortMatches++;
+            }
+            for (int i = 0; i < matched; i++) {
+                long key0 = keys.getLong(i * KEY_BYTES);
+                if (whole.bytes(i) != Truth.bytes(key0) || whole.checksum(i) != Truth.checksum(key0)) {
+                    wrong++;
+                }
+            }
         }
 
         private void check(int prompt, int from, int matched) {
@@ -544,9 +565,7 @@ public final class MatchBench {
                 long key0 = keys.getLong(i * KEY_BYTES);
                 int block = from + i;
                 int owner = prompts.owner(prompt, block);
-                if (match.bytes(i) != Truth.bytes(key0)
-                        || match.checksum(i) != Truth.checksum(key0)
-                        || match.extent(Tier.HOST, i) != Truth.stableExtent(owner, block, key0, Tier.HOST)
+                if (match.extent(Tier.HOST, i) != Truth.stableExtent(owner, block, key0, Tier.HOST)
                         || match.extent(Tier.NVME, i) != Truth.stableExtent(owner, block, key0, Tier.NVME)) {
                     wrong++;
                 }

@@ -27,10 +27,12 @@ public final class Match {
     static final int ROW_TAG = Runs.TAG / Long.BYTES;
     static final int ROW_HOST = Runs.HOST / Long.BYTES;
     static final int ROW_NVME = Runs.NVME / Long.BYTES;
-    static final int ROW_SIZE = Runs.SIZE / Long.BYTES;
 
     /** A row a block, copied from its run as it is, but for stale extents. */
     final long[] rows;
+
+    /** Bytes and checksum of each block; null where nobody asks for them. */
+    final long[] sizes;
 
     /** The caller's keys of the match under way, so that the hot loop sees one class of buffer whatever it was given. */
     final UnsafeBuffer keys = new UnsafeBuffer(0, 0);
@@ -56,6 +58,10 @@ public final class Match {
      * @param capacity most blocks that it can hold, 1 to {@link #CAPACITY_MAX}
      */
     public Match(int capacity) {
+        this(capacity, true);
+    }
+
+    private Match(int capacity, boolean withSizes) {
         if (capacity < 1 || capacity > CAPACITY_MAX) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT,
@@ -63,6 +69,18 @@ public final class Match {
         }
         this.capacity = capacity;
         this.rows = new long[capacity * ROW_LONGS];
+        this.sizes = withSizes ? new long[capacity] : null;
+    }
+
+    /**
+     * Creates an empty match that holds extents only, for who wants to know where blocks lie: a fifth less memory is
+     * read for each.
+     *
+     * @param capacity most blocks that it can hold, 1 to {@link #CAPACITY_MAX}
+     * @return a match whose {@link #bytes} and {@link #checksum} must not be asked for
+     */
+    public static Match ofExtents(int capacity) {
+        return new Match(capacity, false);
     }
 
     void begin(DirectBuffer allKeys, int keysOffset, int count) {
@@ -108,13 +126,13 @@ public final class Match {
     /** Stored bytes of a block. */
     public int bytes(int i) {
         Objects.checkIndex(i, length);
-        return (int) rows[i * ROW_LONGS + ROW_SIZE];
+        return (int) sizes[i];
     }
 
     /** Checksum of a block, over its key and its stored bytes. */
     public int checksum(int i) {
         Objects.checkIndex(i, length);
-        return (int) (rows[i * ROW_LONGS + ROW_SIZE] >>> 32);
+        return (int) (sizes[i] >>> 32);
     }
 
     /** How many of the matched blocks lie in a tier; a block that lies in both counts in both. */

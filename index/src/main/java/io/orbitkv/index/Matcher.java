@@ -16,7 +16,7 @@ import java.nio.ByteOrder;
  * look-up in passing found nothing, the careful look-up of {@link #locate} decides.
  */
 final class Matcher {
-    private static final int AHEAD_GROWTH = 4;
+    private static final int AHEAD_GROWTH = 16;
     private static final int TAG_IN_KEY = 8;
 
     /** Segment 1 in generation 0, which no extent has, {@link Extent#NONE} included. */
@@ -156,6 +156,9 @@ final class Matcher {
         int most = memory.getInt(base + Runs.NAMESPACE) == namespace ? Math.min(inRun, count - at) : 0;
         if (most > 0) {
             memory.copyTo(Runs.block(place), into.rows, at * Match.ROW_LONGS, most * Match.ROW_LONGS);
+            if (into.sizes != null) {
+                memory.copyTo(Runs.sizeOffset(place), into.sizes, at, most);
+            }
         }
         VarHandle.acquireFence(); // all of the above was read before this second look
         if (memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {

@@ -19,12 +19,13 @@ import java.util.concurrent.atomic.AtomicLong;
  * 24  8 parent tag    of the block before the first one; 0: none, or not known     (while free: next free run)
  * 32  8 use bits      one a block; room for eviction policies
  * 40 24 reserved
- * 64 32 a block, capacity times:
+ * 64 24 a block, capacity times:
  *        0 8 tag          bytes 8..16 of the key
  *        8 8 host extent
  *       16 8 NVMe extent
- *       24 4 bytes        stored bytes of the block
- *       28 4 checksum
+ *  .  8 a block, capacity times; apart, because a query, which asks for extents only, is as fast as memory is read:
+ *        0 4 bytes        stored bytes of the block
+ *        4 4 checksum
  *  .  8 a block, capacity times: bytes 0..8 of the key, for the writer, which finds directory slots by them
  * </pre>
  *
@@ -47,11 +48,10 @@ final class Runs implements AutoCloseable {
     static final int USE_BITS = 32;
     static final int HEADER_BYTES = 64;
 
-    static final int BLOCK_BYTES = 32;
+    static final int BLOCK_BYTES = 24;
     static final int TAG = 0;
     static final int HOST = 8;
     static final int NVME = 16;
-    static final int SIZE = 24;
 
     private static final long CHECKSUM_MASK = 0xffff_ffffL;
 
@@ -79,11 +79,16 @@ final class Runs implements AutoCloseable {
         return base(place) + HEADER_BYTES + (long) Place.offset(place) * BLOCK_BYTES;
     }
 
-    private static long key0Offset(long place) {
+    /** Offset of bytes and checksum of the block at a place. */
+    static long sizeOffset(long place) {
         return base(place)
                 + HEADER_BYTES
                 + (long) RunMemory.capacity(Place.sizeClass(place)) * BLOCK_BYTES
                 + (long) Place.offset(place) * Long.BYTES;
+    }
+
+    private static long key0Offset(long place) {
+        return sizeOffset(place) + (long) RunMemory.capacity(Place.sizeClass(place)) * Long.BYTES;
     }
 
     /** Bytes and checksum of a block in one word: on a little-endian machine the bytes are its low half. */
@@ -133,11 +138,11 @@ final class Runs implements AutoCloseable {
     }
 
     int bytes(long place) {
-        return memory.getInt(block(place) + SIZE);
+        return memory.getInt(sizeOffset(place));
     }
 
     int checksum(long place) {
-        return memory.getInt(block(place) + SIZE + Integer.BYTES);
+        return memory.getInt(sizeOffset(place) + Integer.BYTES);
     }
 
     /** Whether the block at a place lies in some tier. */
@@ -185,9 +190,8 @@ final class Runs implements AutoCloseable {
         int count = count(run);
         long place = Place.runOf(run) | count;
         memory.putLong(key0Offset(place), key0);
-        long block = block(place);
-        memory.putLong(block + TAG, tag);
-        putContent(block, tier, extent, size);
+        memory.putLong(block(place) + TAG, tag);
+        putContent(place, tier, extent, size);
         memory.putIntRelease(base(run) + COUNT, count + 1); // partner: the reader's acquire of the count
         return place;
     }
@@ -195,14 +199,15 @@ final class Runs implements AutoCloseable {
     /** Gives a block new content in its old place. */
     void overwrite(long place, Tier tier, long extent, long size) {
         beginChange(place);
-        putContent(block(place), tier, extent, size);
+        putContent(place, tier, extent, size);
         endChange(place);
     }
 
-    private void putContent(long block, Tier tier, long extent, long size) {
+    private void putContent(long place, Tier tier, long extent, long size) {
+        long block = block(place);
         memory.putLong(block + HOST, tier == Tier.HOST ? extent : Extent.NONE);
         memory.putLong(block + NVME, tier == Tier.NVME ? extent : Extent.NONE);
-        memory.putLong(block + SIZE, size);
+        memory.putLong(sizeOffset(place), size);
     }
 
     /** Sets one extent of a block whose content stays the same. */
@@ -238,6 +243,7 @@ final class Runs implements AutoCloseable {
         long from = base(run);
         long to = base(copy);
         memory.copyFrom(to + COUNT, memory, from + COUNT, HEADER_BYTES - COUNT + (long) count * BLOCK_BYTES);
+        memory.copyFrom(sizeOffset(copy), memory, sizeOffset(run), (long) count * Long.BYTES);
         memory.copyFrom(key0Offset(copy), memory, key0Offset(run), (long) count * Long.BYTES);
         for (int i = 0; i < count; i++) {
             scrub(copy | i); // a sweep that has passed here already must not miss what was stale before it began

@@ -73,7 +73,7 @@ final class Workspace implements AutoCloseable {
     private MemoryRegion staging;
 
     Workspace(int queryBlocksMax, int stagingBytes) {
-        this.prompt = new Match(queryBlocksMax);
+        this.prompt = Match.ofExtents(queryBlocksMax);
         this.stagingBytes = stagingBytes;
     }
 
