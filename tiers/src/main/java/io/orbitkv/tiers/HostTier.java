@@ -45,6 +45,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     private final SegmentQueue sealed;
     private final SegmentQueue draining;
     private long evictedSegments;
+    private int sealNext;
 
     /**
      * Maps the pool.
@@ -175,22 +176,19 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     }
 
     /**
-     * Seals the open segment that holds most. Without it, blocks in open segments would outlive all others while refused
-     * claims fill and free sealed ones, and a full index would stay full.
+     * Seals an open segment, of each lane in turn. Without it, blocks in open segments would outlive all others while
+     * refused claims fill and free sealed ones, and a full index would stay full.
      */
     private void sealOne() {
-        int fullest = NOBODY;
-        for (int lane = 0; lane < openSegment.length; lane++) {
+        for (int tried = 0; tried < openSegment.length; tried++) {
+            int lane = sealNext;
+            sealNext = lane + 1 == openSegment.length ? 0 : lane + 1;
             int segment = openSegment[lane];
-            if (segment != NOBODY
-                    && pins.isFree(segment)
-                    && blocks[segment] > (fullest == NOBODY ? 0 : blocks[openSegment[fullest]])) {
-                fullest = lane;
+            if (segment != NOBODY && pins.isFree(segment)) {
+                sealed.addLast(segment);
+                openSegment[lane] = NOBODY;
+                return;
             }
-        }
-        if (fullest != NOBODY) {
-            sealed.addLast(openSegment[fullest]);
-            openSegment[fullest] = NOBODY;
         }
     }
 
