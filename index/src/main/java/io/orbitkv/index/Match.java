@@ -42,6 +42,7 @@ public final class Match {
 
     final long[] slots = new long[AHEAD_MAX];
     final long[] places = new long[AHEAD_MAX];
+    final int[] fetched = new int[AHEAD_MAX];
 
     /** The keys that one run is compared with. */
     final byte[] window = new byte[Runs.BLOCKS_MAX * PrefixIndex.KEY_BYTES];

@@ -22,9 +22,6 @@ final class Matcher {
     /** Segment 1 in generation 0, which no extent has, {@link Extent#NONE} included. */
     private static final long NOT_LOOKED_YET = Extent.pack(1, 0, 1) - 1;
 
-    /** Lines of a run touched ahead of its walk; more cost more than they save (measured: 8 of them save 4 % of a match). */
-    private static final int LINES_TOUCHED = 8;
-
     /** Of an extent, all but the page. */
     private static final long SEGMENT_AND_GENERATION =
             ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
@@ -76,11 +73,10 @@ final class Matcher {
             lookUp(salt, at, looks, into);
             int stride = at;
             int consumed = 0;
+            fetch(namespace, at, looks, count, into);
             while (consumed < looks && at == stride) {
-                if (consumed + 1 < looks) {
-                    touchRun(into.places[consumed + 1], into);
-                }
-                int walked = walk(into.places[consumed], namespace, at, count, into);
+                int fetched = into.fetched[consumed];
+                int walked = fetched > 0 ? accept(at, fetched, into) : UNSTABLE;
                 if (walked < 0) {
                     walked = locate(into.hashes[consumed], namespace, at, count, into);
                 }
@@ -122,24 +118,18 @@ final class Matcher {
         }
     }
 
-    /** Touches the front of a run that is walked soon, so that the processor fetches the rest by itself. */
-    private void touchRun(long place, Match into) {
-        if (place != Place.NONE) {
-            long block = Runs.block(place);
-            int left = RunMemory.capacity(Place.sizeClass(place)) - Place.offset(place);
-            int lines = Math.min(LINES_TOUCHED, left * Runs.BLOCK_BYTES / RunMemory.UNIT_BYTES);
-            for (int line = 2; line < lines; line++) {
-                into.touched += memory.getLong(block + (long) line * RunMemory.UNIT_BYTES);
-            }
+    /**
+     * Copies the rows of the runs looked up, each to where it belongs if those before it are whole; one after the other
+     * without a look at them, so that the processor reads the next run while it still waits for this one.
+     */
+    private void fetch(int namespace, int at, int looks, int count, Match into) {
+        for (int k = 0; k < looks; k++) {
+            into.fetched[k] = fetch(into.places[k], namespace, at + k * Runs.BLOCKS_MAX, count, into);
         }
     }
 
-    /**
-     * Walks the run at a place for as long as its tags are those of the keys and its blocks live.
-     *
-     * @return blocks matched, with {@link #ENDS} set where the match ends; 0 only with ENDS; or UNSTABLE or OTHER
-     */
-    private int walk(long place, int namespace, int at, int count, Match into) {
+    /** Copies the rows of a run from a place on; how many, or UNSTABLE, or OTHER where it is no place of these keys. */
+    private int fetch(long place, int namespace, int at, int count, Match into) {
         if (place == Place.NONE) {
             return UNSTABLE;
         }
@@ -166,7 +156,17 @@ final class Matcher {
         if (memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
             return UNSTABLE;
         }
-        return most <= 0 ? OTHER : accept(at, most, into);
+        return most <= 0 ? OTHER : most;
+    }
+
+    /**
+     * Walks the run at a place for as long as its tags are those of the keys and its blocks live.
+     *
+     * @return blocks matched, with {@link #ENDS} set where the match ends; 0 only with ENDS; or UNSTABLE or OTHER
+     */
+    private int walk(long place, int namespace, int at, int count, Match into) {
+        int fetched = fetch(place, namespace, at, count, into);
+        return fetched > 0 ? accept(at, fetched, into) : fetched;
     }
 
     /**
