@@ -26,6 +26,7 @@ public final class SaveBench {
     private static final int ROUND_BLOCKS_MAX = 4096;
     private static final int CALL_BLOCKS = 64;
     private static final long CALL_BYTES_MAX = 16L << 20;
+    private static final int WARM_UPS_MIN = 60;
     private static final int POOL_ROUNDS = 4;
     private static final int CAP_ROUNDS = 12;
     private static final long CAP_BYTES_MIN = 256L << 20;
@@ -64,7 +65,8 @@ public final class SaveBench {
         long padded = (long) blocks * ((blockBytes + 4095) / 4096 * 4096);
         long poolBytes = Math.max(POOL_ROUNDS * padded, 64L << 20);
         long capBytes = Math.max(CAP_ROUNDS * padded, CAP_BYTES_MIN);
-        int warmUps = (int) (poolBytes / padded) + 1; // every page of the pool has been written once
+        // Every page of the pool has been written once, and what runs is what the compiler ends with.
+        int warmUps = Math.max((int) (poolBytes / padded) + 1, WARM_UPS_MIN);
         try (BenchStore bench =
                         BenchStore.open(settings.folder(), blockBytes, poolBytes, capBytes, 0, settings.seed());
                 MemoryRegion from = MemoryRegion.anonymous(roundBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);

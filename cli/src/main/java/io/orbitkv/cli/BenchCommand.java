@@ -92,7 +92,7 @@ final class BenchCommand implements Runnable {
         @Option(
                 names = "--rounds",
                 paramLabel = "<n>",
-                defaultValue = "7",
+                defaultValue = "15",
                 description = "Measured rounds, 5 to 1000. Default: ${DEFAULT-VALUE}.")
         private int rounds;
 
