@@ -17,6 +17,7 @@ final class SegmentBook {
     private final int[] changed;
     private final boolean[] isChanged;
     private int changes;
+    private Runnable onFirstChange = () -> {};
 
     SegmentBook(int segments) {
         useSequences = new long[segments];
@@ -26,6 +27,11 @@ final class SegmentBook {
         overheadPages = new int[segments];
         changed = new int[segments];
         isChanged = new boolean[segments];
+    }
+
+    /** Says whom to tell when something waits again. */
+    synchronized void onFirstChange(Runnable listener) {
+        onFirstChange = listener;
     }
 
     synchronized void note(
@@ -38,6 +44,9 @@ final class SegmentBook {
         if (!isChanged[segment]) {
             isChanged[segment] = true;
             changed[changes++] = segment;
+            if (changes == 1) {
+                onFirstChange.run();
+            }
         }
     }
 

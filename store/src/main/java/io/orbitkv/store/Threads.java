@@ -4,16 +4,12 @@ import io.orbitkv.tiers.NvmeTier;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.AgentTerminationException;
-import org.agrona.concurrent.SleepingMillisIdleStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Production threading: the log and upkeep on a thread each. */
 final class Threads implements Driver {
     private static final Logger LOG = LoggerFactory.getLogger(Threads.class);
-
-    /** How often upkeep looks for work, as often as it may commit: a wake-up costs some 80 us of a busy machine's core. */
-    private static final int UPKEEP_SLEEP_MILLIS = 100;
 
     /** What a waiter sleeps between two looks at a position. */
     private static final long WAIT_NANOS = 50_000;
@@ -23,14 +19,16 @@ final class Threads implements Driver {
 
     private final LogThread log;
     private final AgentRunner logRunner;
+    private final UpkeepIdle upkeepIdle;
     private final AgentRunner upkeepRunner;
     private final Thread logThread;
 
     Threads(NvmeTier nvme, Upkeep upkeep) {
         log = new LogThread(nvme);
         logRunner = new AgentRunner(log, Threads::report, null, log);
-        upkeepRunner =
-                new AgentRunner(new SleepingMillisIdleStrategy(UPKEEP_SLEEP_MILLIS), Threads::report, null, upkeep);
+        upkeepIdle = new UpkeepIdle(upkeep);
+        upkeep.wakeWith(upkeepIdle::wake);
+        upkeepRunner = new AgentRunner(upkeepIdle, Threads::report, null, upkeep);
         logThread = AgentRunner.startOnThread(logRunner, Threads::daemon);
         AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
     }
@@ -55,6 +53,7 @@ final class Threads implements Driver {
 
     @Override
     public boolean stop() {
+        upkeepIdle.stop();
         upkeepRunner.close();
         log.stop();
         long deadline = System.nanoTime() + STOP_NANOS_MAX;

@@ -71,6 +71,16 @@ final class Upkeep implements Agent {
         return commitWhenDue() + sweepWhenDue();
     }
 
+    /** Whether something is waiting, so that looking again soon is worth while. Any thread. */
+    boolean hasWork() {
+        return segments.hasChanges() || quarantine.isWaiting() || workspaces.hasRetired();
+    }
+
+    /** Says who ends the sleep of upkeep's thread when there is something to do. */
+    void wakeWith(Runnable waker) {
+        segments.onFirstChange(waker);
+    }
+
     private int commitWhenDue() {
         boolean due = segments.hasChanges() || quarantine.isWaiting();
         if (!due || clock.nanoTime() - lastCommitNanos < commitIntervalNanos) {
