@@ -1,6 +1,9 @@
 package io.orbitkv.tiers;
 
-/** Chooses the sealed segment that was put to use first. */
+/**
+ * Chooses the segment that was sealed first. Not the one that was put to use first: a lane that gets few blocks keeps its
+ * segment open for long, and what it got last is young.
+ */
 final class OldestFirst {
     /** What {@link #choose} answers when no segment is sealed. */
     static final int NONE = -1;
@@ -10,8 +13,8 @@ final class OldestFirst {
         int oldest = NONE;
         long smallest = Long.MAX_VALUE;
         for (int segment = 0; segment < table.segments(); segment++) {
-            if (table.isSealed(segment) && table.useSequence(segment) < smallest) {
-                smallest = table.useSequence(segment);
+            if (table.isSealed(segment) && table.sealOrder(segment) < smallest) {
+                smallest = table.sealOrder(segment);
                 oldest = segment;
             }
         }

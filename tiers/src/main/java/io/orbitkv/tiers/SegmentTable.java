@@ -2,12 +2,11 @@ package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
-import io.orbitkv.nativeio.MemoryPurpose;
-import io.orbitkv.nativeio.MemoryRegion;
-import io.orbitkv.nativeio.PageKind;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.stream.IntStream;
 
 /**
  * The segments of the log: what each is doing, its use-sequence, generation, pins and reads in flight.
@@ -44,29 +43,35 @@ final class SegmentTable implements AutoCloseable {
     private final int[] readsInFlight;
     private final int[] blocks;
     private final int[] payloadPages;
-    private final MemoryRegion pins;
+    private final SegmentPins pins;
+
+    /** Which seal of this log's life a segment's last one was: the age of what it holds. */
+    private final long[] sealOrder;
+
+    private long seals;
     private final Generations generations;
 
     SegmentTable(LogState initial, Generations generations) {
         int segments = initial.segments();
+        this.generations = generations;
         this.lives = new Life[segments];
         Arrays.fill(lives, Life.FREE);
         counts.set(Life.FREE.ordinal(), segments);
         this.useSequences = new AtomicLongArray(segments);
+        this.sealOrder = new long[segments];
         this.readsInFlight = new int[segments];
         this.blocks = new int[segments];
         this.payloadPages = new int[segments];
         for (int segment = 0; segment < segments; segment++) {
-            if (initial.isSealed(segment)) {
-                move(segment, Life.SEALED);
-                useSequences.setRelease(segment, initial.useSequence(segment));
-            } else {
-                useSequences.setRelease(segment, initial.emptyUse(segment));
-            }
+            boolean holdsBlocks = initial.isSealed(segment);
+            useSequences.setRelease(segment, holdsBlocks ? initial.useSequence(segment) : initial.emptyUse(segment));
         }
-        this.pins =
-                MemoryRegion.anonymous((long) segments * Integer.BYTES, PageKind.SMALL, MemoryPurpose.SEGMENT_TABLE);
-        this.generations = generations;
+        IntStream.range(0, segments)
+                .filter(initial::isSealed)
+                .boxed()
+                .sorted(Comparator.comparingLong(initial::useSequence))
+                .forEach(segment -> move(segment, Life.SEALED));
+        this.pins = new SegmentPins(segments);
     }
 
     int segments() {
@@ -80,12 +85,20 @@ final class SegmentTable implements AutoCloseable {
     void move(int segment, Life to) {
         Life from = lives[segment];
         lives[segment] = to;
+        if (to == Life.SEALED) {
+            sealOrder[segment] = ++seals;
+        }
         counts.setRelease(from.ordinal(), counts.getPlain(from.ordinal()) - 1);
         counts.setRelease(to.ordinal(), counts.getPlain(to.ordinal()) + 1);
     }
 
     boolean isSealed(int segment) {
         return lives[segment] == Life.SEALED || lives[segment] == Life.DURABLE;
+    }
+
+    /** Sealed segments in the order of their seals: the smallest holds what is oldest. */
+    long sealOrder(int segment) {
+        return sealOrder[segment];
     }
 
     int count(Life life) {
@@ -120,18 +133,12 @@ final class SegmentTable implements AutoCloseable {
 
     /** Any thread: pins the segment first and looks at the generation then (partner: raise, then look at pins). */
     boolean pin(long extent) {
-        pins.getAndAddInt(pinOffset(extent), 1);
-        if (generations.isLive(extent)) {
-            return true;
-        }
-        unpin(extent);
-        return false;
+        return pins.pin(extent, generations);
     }
 
     /** Any thread. */
     void unpin(long extent) {
-        int before = pins.getAndAddInt(pinOffset(extent), -1);
-        assert before > 0 : "unpinned more often than pinned: " + Extent.text(extent);
+        pins.remove(Extent.segment(extent));
     }
 
     /**
@@ -145,10 +152,6 @@ final class SegmentTable implements AutoCloseable {
         return now == of || (lives[segment] == Life.RECLAIMING && now == (of == Extent.GENERATION_MAX ? 1 : of + 1));
     }
 
-    private static long pinOffset(long extent) {
-        return (long) Extent.segment(extent) * Integer.BYTES;
-    }
-
     void readStarts(int segment) {
         readsInFlight[segment]++;
     }
@@ -159,7 +162,7 @@ final class SegmentTable implements AutoCloseable {
 
     /** Whether nobody reads a segment whose generation was raised. */
     boolean isQuiet(int segment) {
-        return readsInFlight[segment] == 0 && pins.getIntVolatile((long) segment * Integer.BYTES) == 0;
+        return readsInFlight[segment] == 0 && pins.isFree(segment);
     }
 
     @Override
