@@ -50,7 +50,7 @@ final class BenchCommand implements Runnable {
                             paramLabel = "<size>",
                             defaultValue = "4kb,64kb,2mb",
                             converter = Sizes.class,
-                            description = "Block sizes to run, with commas between; multiples of 4kb."
+                            description = "Block sizes to run, with commas between; multiples of 4kb up to 16mb."
                                     + " Default: ${DEFAULT-VALUE}.")
                     List<Long> blockBytes,
             @Mixin CommonOptions more) {
@@ -70,7 +70,7 @@ final class BenchCommand implements Runnable {
                             paramLabel = "<size>",
                             defaultValue = "64kb,2mb",
                             converter = Sizes.class,
-                            description = "Block sizes to run, with commas between; multiples of 4kb."
+                            description = "Block sizes to run, with commas between; multiples of 4kb up to 16mb."
                                     + " Default: ${DEFAULT-VALUE}.")
                     List<Long> blockBytes,
             @Mixin CommonOptions more) {

@@ -26,6 +26,9 @@ import java.util.concurrent.TimeUnit;
 final class ChildJvm implements AutoCloseable {
     private static final int TAIL_LINES = 20;
     private static final int PIPE_BYTES = 1 << 16;
+    private static final int END_SECONDS = 10;
+
+    private static boolean ending;
 
     private final Process process;
     private final DataInputStream frames;
@@ -53,13 +56,41 @@ final class ChildJvm implements AutoCloseable {
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
         command.addAll(arguments);
         try {
-            return new ChildJvm(new ProcessBuilder(command).start());
+            return new ChildJvm(launch(command));
         } catch (IOException e) {
             throw new OrbitKvException(
                     ErrorCode.CHILD_PROCESS,
                     "cannot start " + command.get(0) + ": " + e.getMessage() + "; is this Java whole?",
                     e);
         }
+    }
+
+    private static Process launch(List<String> command) throws IOException {
+        synchronized (ChildJvm.class) {
+            if (ending) {
+                throw interrupted();
+            }
+            return new ProcessBuilder(command).start();
+        }
+    }
+
+    /** Kills all children, waits until they are gone, and lets no more be started: for the end of this process. */
+    static void endAll() {
+        List<ProcessHandle> children;
+        synchronized (ChildJvm.class) {
+            ending = true;
+            children = ProcessHandle.current().children().toList();
+        }
+        children.forEach(ProcessHandle::destroyForcibly);
+        for (ProcessHandle child : children) {
+            child.onExit()
+                    .completeOnTimeout(child, END_SECONDS, TimeUnit.SECONDS)
+                    .join();
+        }
+    }
+
+    private static OrbitKvException interrupted() {
+        return new OrbitKvException(ErrorCode.CHILD_PROCESS, "interrupted");
     }
 
     /** The flags that this Java needs, as bin/orbitkv chooses them. */
@@ -111,6 +142,11 @@ final class ChildJvm implements AutoCloseable {
     /** What to say when it has ended by itself. */
     OrbitKvException died(IOException cause) {
         int exitCode = await();
+        synchronized (ChildJvm.class) {
+            if (ending) {
+                return interrupted();
+            }
+        }
         return new OrbitKvException(
                 ErrorCode.CHILD_PROCESS,
                 "the child process ended by itself with exit code " + exitCode

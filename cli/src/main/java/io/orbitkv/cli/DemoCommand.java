@@ -62,8 +62,7 @@ final class DemoCommand implements Callable<Integer> {
         requireWritable(plotFile);
         Path folder = options.data != null ? options.data : TemporaryFolders.create("orbitkv-demo-");
         boolean keep = options.data != null;
-        Thread interrupted = new Thread(
-                () -> TemporaryFolders.delete(folder), "demo-remove-folder"); // Ctrl-C ends the child as well
+        Thread interrupted = new Thread(() -> removeAfterChildren(folder), "demo-remove-folder");
         if (!keep) {
             Runtime.getRuntime().addShutdownHook(interrupted);
         }
@@ -105,6 +104,12 @@ final class DemoCommand implements Callable<Integer> {
             throw new OrbitKvException(
                     ErrorCode.FOLDER_UNUSABLE, "cannot write the plot to " + file + ": " + e + "; see --plot", e);
         }
+    }
+
+    /** A child that still opens its store would make the folder anew. */
+    private static void removeAfterChildren(Path folder) {
+        ChildJvm.endAll();
+        TemporaryFolders.delete(folder);
     }
 
     private static void endOfTemporary(Path folder, boolean keep, Thread hook) {

@@ -1,8 +1,10 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -12,10 +14,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /**
  * {@code orbitkv doctor}: what this machine offers, and what each missing thing costs.
@@ -34,9 +33,6 @@ final class DoctorCommand implements Callable<Integer> {
     private static final long HUGE_PROBE_BYTES = 8L << 20;
     private static final long MEMLOCK_GOOD_BYTES = 1L << 30;
     private static final long OPEN_FILES_GOOD = 1024;
-
-    @Spec
-    private CommandSpec spec;
 
     @Option(
             names = {"--data", "--ssd-cache-path"},
@@ -65,8 +61,9 @@ final class DoctorCommand implements Callable<Integer> {
         common.apply();
         Path folder = data != null ? data : TemporaryFolders.root();
         if (!Files.isDirectory(folder)) {
-            throw new ParameterException(
-                    spec.commandLine(), "--data is " + folder + ", which is not a folder; name one that exists");
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "there is no folder " + folder + " given with --data; name one that exists");
         }
         java();
         ring();

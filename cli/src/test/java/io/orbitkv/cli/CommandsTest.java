@@ -93,7 +93,6 @@ class CommandsTest {
                 "get --data target/x --prompt p              | --out",
                 "get --data target/x --prompt p --out target | --out",
                 "verify                                      | --data",
-                "doctor --data target/none                   | --data is target/none",
                 "bench                                       | no benchmark given",
                 "bench nonsense                              | nonsense",
                 "bench save --rounds 1                       | --rounds is 1",
@@ -210,6 +209,13 @@ class CommandsTest {
         assertEquals(3, noFolder.exitCode(), noFolder.err());
         Run noStore = run("verify", "--data=" + folder);
         assertEquals(3, noStore.exitCode(), noStore.err());
+    }
+
+    @Test
+    void doctorOfAFolderThatIsNotThereIsExitCode3() {
+        Run run = run("doctor", "--data=" + folder.resolve("none"));
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("OKV-201"), run.err());
     }
 
     @Test
