@@ -35,6 +35,10 @@ final class DemoReport {
         if (demo.lostWritten > 0) {
             problems.add(demo.lostWritten + " of " + demo.askedBlocks + " written blocks were lost in the kill");
         }
+        if (!"KILL".equals(demo.after.kind)) {
+            problems.add("the store was opened as after " + demo.after.kind
+                    + ", so the kill proves nothing: did somebody else open the folder meanwhile?");
+        }
         if (demo.diskPeakBytes > options.capBytes) {
             problems.add("the folder grew to " + demo.diskPeakBytes + " bytes, past the cap of " + options.capBytes);
         }

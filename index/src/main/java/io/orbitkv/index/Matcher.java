@@ -50,7 +50,7 @@ final class Matcher {
 
     private final Directory directory;
     private final Runs runs;
-    private final RunMemory chunks;
+    private final RunMemory slabs;
     private final MemoryRegion memory;
     private final Generations hostGenerations;
     private final Generations nvmeGenerations;
@@ -58,7 +58,7 @@ final class Matcher {
     Matcher(Directory directory, Runs runs, Generations host, Generations nvme) {
         this.directory = directory;
         this.runs = runs;
-        this.chunks = runs.chunks();
+        this.slabs = runs.slabs();
         this.memory = runs.memory();
         this.hostGenerations = host;
         this.nvmeGenerations = nvme;
@@ -133,7 +133,7 @@ final class Matcher {
         if (place == Place.NONE) {
             return UNSTABLE;
         }
-        long life = chunks.life(place);
+        long life = slabs.life(place);
         if (!RunMemory.holds(life, place)) {
             return UNSTABLE;
         }
@@ -153,7 +153,7 @@ final class Matcher {
             }
         }
         VarHandle.acquireFence(); // all of the above was read before this second look
-        if (memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
+        if (memory.getLong(base + Runs.SEQUENCE) != sequence || slabs.life(place) != life) {
             return UNSTABLE;
         }
         return most <= 0 ? OTHER : most;
@@ -271,7 +271,7 @@ final class Matcher {
 
     /** 1: the block at a place has this tag and is live; 0: is dead; or UNSTABLE or OTHER. */
     private int look(long place, int namespace, long tag) {
-        long life = chunks.life(place);
+        long life = slabs.life(place);
         if (!RunMemory.holds(life, place)) {
             return UNSTABLE;
         }
@@ -282,7 +282,7 @@ final class Matcher {
                 && memory.getLong(Runs.block(place) + Runs.TAG) == tag;
         boolean live = same && runs.isLive(place);
         VarHandle.acquireFence();
-        if ((sequence & 1) != 0 || memory.getLong(base + Runs.SEQUENCE) != sequence || chunks.life(place) != life) {
+        if ((sequence & 1) != 0 || memory.getLong(base + Runs.SEQUENCE) != sequence || slabs.life(place) != life) {
             return UNSTABLE;
         }
         return same ? (live ? 1 : 0) : OTHER;

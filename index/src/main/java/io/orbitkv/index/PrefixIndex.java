@@ -163,12 +163,12 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Bytes reserved: the index never takes more. */
     public long bytes() {
-        return directory.bytes() + runs.chunks().reservedBytes();
+        return directory.bytes() + runs.slabs().reservedBytes();
     }
 
     /** Bytes of the directory and of the memory that holds runs now. */
     public long usedBytes() {
-        return directory.bytes() + runs.chunks().assignedBytes();
+        return directory.bytes() + runs.slabs().assignedBytes();
     }
 
     /** Bytes of the index that lie on huge pages now, from /proc/self/smaps: slow, for reports. */
@@ -450,10 +450,10 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Visits every block that has a live extent on NVMe, run by run, in the order of their prefixes. */
     public void visit(BlockVisitor visitor) {
-        RunMemory chunks = runs.chunks();
-        for (int chunk = 0; chunk < chunks.chunksTouched(); chunk++) {
-            for (int position = 0; position < chunks.runsIn(chunk); position++) {
-                long run = chunks.runAt(chunk, position);
+        RunMemory slabs = runs.slabs();
+        for (int slab = 0; slab < slabs.slabsTouched(); slab++) {
+            for (int position = 0; position < slabs.runsIn(slab); position++) {
+                long run = slabs.runAt(slab, position);
                 if (!runs.isFree(run) && numbers.isOpen(runs.namespace(run))) {
                     visitRun(run, visitor);
                 }

@@ -12,78 +12,78 @@ import java.util.concurrent.atomic.AtomicInteger;
  * touched cost nothing.
  *
  * <pre>
- * memory   chunks of 256 KiB = 4096 units of 64 bytes; a chunk holds runs of one class while it holds any
+ * memory   slabs of 256 KiB = 4096 units of 64 bytes; a slab holds runs of one class while it holds any
  * class    0    1    2    3
  * blocks   1    4   16   64     capacity of a run
  * units    2    4   11   41     see {@link Runs} for what is in them
  *
- * life of a chunk (8 bytes, read by anybody):
+ * life of a slab (8 bytes, read by anybody):
  *  63                3 2     1  0
  * +-------------------+-------+---+
- * | counter           | class | 1 |  lowest bit: the chunk is unassigned or changing its class
+ * | counter           | class | 1 |  lowest bit: the slab is unassigned or changing its class
  * +-------------------+-------+---+
  * </pre>
  *
- * <p>A chunk whose runs are all free goes back and can serve another class, so that a change in the length of prompts
- * strands nothing but the free runs of chunks that are in part used. A reader compares the life before and after it
+ * <p>A slab whose runs are all free goes back and can serve another class, so that a change in the length of prompts
+ * strands nothing but the free runs of slabs that are in part used. A reader compares the life before and after it
  * read a run: memory that changed its class in between is noticed.
  *
  * <p>Bound: the memory holds {@link #BYTES_PER_BLOCK_MAX} bytes for every block, which is above the worst ratio of a
- * run that has just grown (17 blocks in 41 units: 155 bytes a block), and one chunk a class on top.
+ * run that has just grown (17 blocks in 41 units: 155 bytes a block), and one slab a class on top.
  *
  * <p>Single writer; lives and run contents are read by any thread.
  */
 final class RunMemory implements AutoCloseable {
     static final int CLASSES = 4;
     static final int UNIT_BYTES = 64;
-    static final int CHUNK_UNITS = 4096;
-    static final int CHUNK_SHIFT = 12;
-    static final long CHUNK_BYTES = (long) CHUNK_UNITS * UNIT_BYTES;
+    static final int SLAB_UNITS = 4096;
+    static final int SLAB_SHIFT = 12;
+    static final long SLAB_BYTES = (long) SLAB_UNITS * UNIT_BYTES;
     static final long BYTES_PER_BLOCK_MAX = 160;
 
     /** Behind the last run, so that a reader may touch a line more than a short run has. */
     static final long TOUCH_SLACK_BYTES = MemoryRegion.PAGE_BYTES;
 
     private static final int[] UNITS = {2, 4, 11, 41};
-    private static final int NO_CHUNK = -1;
+    private static final int NO_SLAB = -1;
     private static final int NO_RUN = -1;
     private static final int UNASSIGNED = -1;
 
     private final MemoryRegion memory;
     private final MemoryRegion lives;
-    private final int chunks;
+    private final int slabs;
 
-    // The writer's own notes about each chunk.
+    // The writer's own notes about each slab.
     private final byte[] classOf;
     private final int[] used;
     private final int[] freeHead;
     private final int[] next;
     private final int[] previous;
 
-    /** Per class, chunks that have a free run. */
+    /** Per class, slabs that have a free run. */
     private final int[] open = new int[CLASSES];
 
-    private int freeChunks = NO_CHUNK;
-    private int chunksTouched;
+    private int freeSlabs = NO_SLAB;
+    private int slabsTouched;
 
     /** Written by the one writer only. */
-    private final AtomicInteger chunksAssigned = new AtomicInteger();
+    private final AtomicInteger slabsAssigned = new AtomicInteger();
 
     RunMemory(long blocksMax) {
         long bytes = blocksMax * BYTES_PER_BLOCK_MAX;
-        this.chunks = Math.toIntExact((bytes + CHUNK_BYTES - 1) / CHUNK_BYTES + CLASSES);
+        this.slabs = Math.toIntExact((bytes + SLAB_BYTES - 1) / SLAB_BYTES + CLASSES);
         this.memory = MemoryRegion.anonymous(
-                chunks * CHUNK_BYTES + TOUCH_SLACK_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.INDEX);
-        this.lives = MemoryRegion.anonymous((long) chunks * Long.BYTES, PageKind.SMALL, MemoryPurpose.INDEX);
-        this.classOf = new byte[chunks];
-        this.used = new int[chunks];
-        this.freeHead = new int[chunks];
-        this.next = new int[chunks];
-        this.previous = new int[chunks];
+                slabs * SLAB_BYTES + TOUCH_SLACK_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.INDEX);
+        this.lives = MemoryRegion.anonymous((long) slabs * Long.BYTES, PageKind.SMALL, MemoryPurpose.INDEX);
+        this.classOf = new byte[slabs];
+        this.used = new int[slabs];
+        this.freeHead = new int[slabs];
+        this.next = new int[slabs];
+        this.previous = new int[slabs];
         Arrays.fill(classOf, (byte) UNASSIGNED);
-        Arrays.fill(open, NO_CHUNK);
-        for (int chunk = 0; chunk < chunks; chunk++) {
-            lives.putLong((long) chunk * Long.BYTES, 1);
+        Arrays.fill(open, NO_SLAB);
+        for (int slab = 0; slab < slabs; slab++) {
+            lives.putLong((long) slab * Long.BYTES, 1);
         }
     }
 
@@ -95,9 +95,9 @@ final class RunMemory implements AutoCloseable {
         return memory;
     }
 
-    /** The life of the chunk that a run lies in; partner of the release in {@link #assign}. */
+    /** The life of the slab that a run lies in; partner of the release in {@link #assign}. */
     long life(long place) {
-        return lives.getLongAcquire((Place.unit(place) >>> CHUNK_SHIFT) * Long.BYTES);
+        return lives.getLongAcquire((Place.unit(place) >>> SLAB_SHIFT) * Long.BYTES);
     }
 
     /** Whether memory in this life holds runs of the class that the place names. */
@@ -107,19 +107,19 @@ final class RunMemory implements AutoCloseable {
 
     /** Takes a free run of a class: its sequence is odd, the rest undefined. {@link Place#NONE}: there is none. */
     long take(int sizeClass) {
-        int chunk = open[sizeClass];
-        if (chunk == NO_CHUNK) {
-            chunk = takeChunk();
-            if (chunk == NO_CHUNK) {
+        int slab = open[sizeClass];
+        if (slab == NO_SLAB) {
+            slab = takeSlab();
+            if (slab == NO_SLAB) {
                 return Place.NONE;
             }
-            assign(chunk, sizeClass);
+            assign(slab, sizeClass);
         }
-        long run = runAt(chunk, freeHead[chunk]);
-        freeHead[chunk] = (int) memory.getLong(Runs.base(run) + Runs.LINK);
-        used[chunk]++;
-        if (freeHead[chunk] == NO_RUN) {
-            close(chunk);
+        long run = runAt(slab, freeHead[slab]);
+        freeHead[slab] = (int) memory.getLong(Runs.base(run) + Runs.LINK);
+        used[slab]++;
+        if (freeHead[slab] == NO_RUN) {
+            close(slab);
         }
         return run;
     }
@@ -127,128 +127,127 @@ final class RunMemory implements AutoCloseable {
     /** Gives a run back, whose sequence is odd already. */
     void free(long run) {
         int sizeClass = Place.sizeClass(run);
-        int chunk = (int) (Place.unit(run) >>> CHUNK_SHIFT);
-        int position = (int) (Place.unit(run) & (CHUNK_UNITS - 1)) / UNITS[sizeClass];
-        boolean wasFull = freeHead[chunk] == NO_RUN;
-        memory.putLong(Runs.base(run) + Runs.LINK, freeHead[chunk]);
-        freeHead[chunk] = position;
-        used[chunk]--;
+        int slab = (int) (Place.unit(run) >>> SLAB_SHIFT);
+        int position = (int) (Place.unit(run) & (SLAB_UNITS - 1)) / UNITS[sizeClass];
+        boolean wasFull = freeHead[slab] == NO_RUN;
+        memory.putLong(Runs.base(run) + Runs.LINK, freeHead[slab]);
+        freeHead[slab] = position;
+        used[slab]--;
         if (wasFull) {
-            open(chunk);
+            open(slab);
         }
-        // The last open chunk of a class stays, so that one run that comes and goes doesn't clear a chunk each time.
-        if (used[chunk] == 0 && (open[sizeClass] != chunk || next[chunk] != NO_CHUNK)) {
-            close(chunk);
-            giveBack(chunk);
+        // The last open slab of a class stays, so that one run that comes and goes doesn't clear a slab each time.
+        if (used[slab] == 0 && (open[sizeClass] != slab || next[slab] != NO_SLAB)) {
+            close(slab);
+            giveBack(slab);
         }
     }
 
-    private int takeChunk() {
-        int chunk = freeChunks;
-        if (chunk != NO_CHUNK) {
-            freeChunks = next[chunk];
-            return chunk;
+    private int takeSlab() {
+        int slab = freeSlabs;
+        if (slab != NO_SLAB) {
+            freeSlabs = next[slab];
+            return slab;
         }
-        if (chunksTouched < chunks) {
-            return chunksTouched++;
+        if (slabsTouched < slabs) {
+            return slabsTouched++;
         }
         for (int sizeClass = 0; sizeClass < CLASSES; sizeClass++) {
-            chunk = open[sizeClass];
-            if (chunk != NO_CHUNK && used[chunk] == 0) {
-                close(chunk);
+            slab = open[sizeClass];
+            if (slab != NO_SLAB && used[slab] == 0) {
+                close(slab);
                 countAssigned(-1);
-                return chunk;
+                return slab;
             }
         }
-        return NO_CHUNK;
+        return NO_SLAB;
     }
 
-    private void assign(int chunk, int sizeClass) {
-        beginChange(chunk);
-        classOf[chunk] = (byte) sizeClass;
-        int runs = runsPerChunk(sizeClass);
+    private void assign(int slab, int sizeClass) {
+        beginChange(slab);
+        classOf[slab] = (byte) sizeClass;
+        int runs = runsPerSlab(sizeClass);
         for (int position = 0; position < runs; position++) {
-            long base =
-                    Runs.base(Place.run((long) chunk * CHUNK_UNITS + (long) position * UNITS[sizeClass], sizeClass));
+            long base = Runs.base(Place.run((long) slab * SLAB_UNITS + (long) position * UNITS[sizeClass], sizeClass));
             memory.putLong(base + Runs.SEQUENCE, 1);
             memory.putLong(base + Runs.LINK, position + 1 == runs ? NO_RUN : position + 1);
         }
-        freeHead[chunk] = 0;
-        used[chunk] = 0;
-        open(chunk);
+        freeHead[slab] = 0;
+        used[slab] = 0;
+        open(slab);
         countAssigned(1);
-        long offset = (long) chunk * Long.BYTES;
+        long offset = (long) slab * Long.BYTES;
         // Partner: life(). Whoever sees the new class sees its runs marked free.
         lives.putLongRelease(offset, (lives.getLong(offset) >>> 3) + 1 << 3 | (long) sizeClass << 1);
     }
 
     private void countAssigned(int change) {
-        chunksAssigned.lazySet(chunksAssigned.get() + change);
+        slabsAssigned.lazySet(slabsAssigned.get() + change);
     }
 
-    private void giveBack(int chunk) {
-        beginChange(chunk);
-        classOf[chunk] = UNASSIGNED;
-        next[chunk] = freeChunks;
-        freeChunks = chunk;
+    private void giveBack(int slab) {
+        beginChange(slab);
+        classOf[slab] = UNASSIGNED;
+        next[slab] = freeSlabs;
+        freeSlabs = slab;
         countAssigned(-1);
     }
 
-    private void beginChange(int chunk) {
-        long offset = (long) chunk * Long.BYTES;
+    private void beginChange(int slab) {
+        long offset = (long) slab * Long.BYTES;
         lives.putLong(offset, lives.getLong(offset) | 1);
         VarHandle.storeStoreFence(); // partner: the acquire fence between a reader's loads and its second look at the
         // life
     }
 
-    private void open(int chunk) {
-        int sizeClass = classOf[chunk];
-        next[chunk] = open[sizeClass];
-        previous[chunk] = NO_CHUNK;
-        if (next[chunk] != NO_CHUNK) {
-            previous[next[chunk]] = chunk;
+    private void open(int slab) {
+        int sizeClass = classOf[slab];
+        next[slab] = open[sizeClass];
+        previous[slab] = NO_SLAB;
+        if (next[slab] != NO_SLAB) {
+            previous[next[slab]] = slab;
         }
-        open[sizeClass] = chunk;
+        open[sizeClass] = slab;
     }
 
-    private void close(int chunk) {
-        if (previous[chunk] == NO_CHUNK) {
-            open[classOf[chunk]] = next[chunk];
+    private void close(int slab) {
+        if (previous[slab] == NO_SLAB) {
+            open[classOf[slab]] = next[slab];
         } else {
-            next[previous[chunk]] = next[chunk];
+            next[previous[slab]] = next[slab];
         }
-        if (next[chunk] != NO_CHUNK) {
-            previous[next[chunk]] = previous[chunk];
+        if (next[slab] != NO_SLAB) {
+            previous[next[slab]] = previous[slab];
         }
     }
 
-    /** How many chunks were ever used: what a walk over all runs has to look at. */
-    int chunksTouched() {
-        return chunksTouched;
+    /** How many slabs were ever used: what a walk over all runs has to look at. */
+    int slabsTouched() {
+        return slabsTouched;
     }
 
-    /** Runs, free ones included, of a chunk now; 0 when it is unassigned. */
-    int runsIn(int chunk) {
-        return classOf[chunk] == UNASSIGNED ? 0 : runsPerChunk(classOf[chunk]);
+    /** Runs, free ones included, of a slab now; 0 when it is unassigned. */
+    int runsIn(int slab) {
+        return classOf[slab] == UNASSIGNED ? 0 : runsPerSlab(classOf[slab]);
     }
 
-    /** The run at a position of an assigned chunk. */
-    long runAt(int chunk, int position) {
-        int sizeClass = classOf[chunk];
-        return Place.run((long) chunk * CHUNK_UNITS + (long) position * UNITS[sizeClass], sizeClass);
+    /** The run at a position of an assigned slab. */
+    long runAt(int slab, int position) {
+        int sizeClass = classOf[slab];
+        return Place.run((long) slab * SLAB_UNITS + (long) position * UNITS[sizeClass], sizeClass);
     }
 
-    private static int runsPerChunk(int sizeClass) {
-        return CHUNK_UNITS / UNITS[sizeClass];
+    private static int runsPerSlab(int sizeClass) {
+        return SLAB_UNITS / UNITS[sizeClass];
     }
 
     long reservedBytes() {
         return memory.bytes() + lives.bytes();
     }
 
-    /** Bytes of the chunks that hold runs now. */
+    /** Bytes of the slabs that hold runs now. */
     long assignedBytes() {
-        return chunksAssigned.get() * CHUNK_BYTES;
+        return slabsAssigned.get() * SLAB_BYTES;
     }
 
     @Override

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * Runs: up to 64 consecutive blocks of one prefix each.
  *
  * <pre>
- *  0  8 sequence      even: readable; odd: free or being rewritten; only grows while the chunk keeps its class
+ *  0  8 sequence      even: readable; odd: free or being rewritten; only grows while the slab keeps its class
  *  8  4 count         blocks; written last by an append, with release
  * 12  4 namespace     number
  * 16  4 depth         of the first block: blocks before it in its prefix, as far as the index knew them
@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *  .  8 a block, capacity times: bytes 0..8 of the key, for the writer, which finds directory slots by them
  * </pre>
  *
- * <p>Reader protocol: life of the chunk, sequence (acquire), count (acquire), blocks, acquire fence, sequence and life
+ * <p>Reader protocol: life of the slab, sequence (acquire), count (acquire), blocks, acquire fence, sequence and life
  * again; a difference voids all that was read. An append needs no new sequence, because the count is stored last; a
  * single extent is replaced by one aligned store. Whatever else changes a run makes its sequence odd first.
  *
@@ -55,7 +55,7 @@ final class Runs implements AutoCloseable {
 
     private static final long CHECKSUM_MASK = 0xffff_ffffL;
 
-    private final RunMemory chunks;
+    private final RunMemory slabs;
     private final MemoryRegion memory;
     private final Generations host;
     private final Generations nvme;
@@ -64,8 +64,8 @@ final class Runs implements AutoCloseable {
     private final AtomicLong runs = new AtomicLong();
 
     Runs(long blocksMax, Generations host, Generations nvme) {
-        this.chunks = new RunMemory(blocksMax);
-        this.memory = chunks.memory();
+        this.slabs = new RunMemory(blocksMax);
+        this.memory = slabs.memory();
         this.host = host;
         this.nvme = nvme;
     }
@@ -100,8 +100,8 @@ final class Runs implements AutoCloseable {
         return memory;
     }
 
-    RunMemory chunks() {
-        return chunks;
+    RunMemory slabs() {
+        return slabs;
     }
 
     /** Runs in use. */
@@ -163,9 +163,9 @@ final class Runs implements AutoCloseable {
 
     /** Starts a run of one block in the smallest class that has memory. {@link Place#NONE}: the memory is full. */
     long start(int sizeClass, int namespace, int depth, long parentTag) {
-        long run = chunks.take(sizeClass);
+        long run = slabs.take(sizeClass);
         for (int c = 0; run == Place.NONE && c <= CLASS_MAX; c++) {
-            run = chunks.take(c);
+            run = slabs.take(c);
         }
         if (run == Place.NONE) {
             return Place.NONE;
@@ -235,7 +235,7 @@ final class Runs implements AutoCloseable {
     long copy(long run, int sizeClass) {
         int count = count(run);
         assert count <= RunMemory.capacity(sizeClass) : count + " blocks into class " + sizeClass;
-        long copy = chunks.take(sizeClass);
+        long copy = slabs.take(sizeClass);
         if (copy == Place.NONE) {
             return Place.NONE;
         }
@@ -263,7 +263,7 @@ final class Runs implements AutoCloseable {
     void free(long run) {
         beginChange(run);
         runs.lazySet(runs.get() - 1);
-        chunks.free(run);
+        slabs.free(run);
     }
 
     private void beginChange(long place) {
@@ -280,6 +280,6 @@ final class Runs implements AutoCloseable {
 
     @Override
     public void close() {
-        chunks.close();
+        slabs.close();
     }
 }

@@ -12,10 +12,10 @@ final class Sweeper {
     private final PrefixIndex index;
     private final Directory directory;
     private final Runs runs;
-    private final RunMemory chunks;
+    private final RunMemory slabs;
     private final NamespaceNumbers numbers;
 
-    private int chunk;
+    private int slab;
     private int position;
 
     /** Rounds completed. Written by the one writer only. */
@@ -25,7 +25,7 @@ final class Sweeper {
         this.index = index;
         this.directory = directory;
         this.runs = runs;
-        this.chunks = runs.chunks();
+        this.slabs = runs.slabs();
         this.numbers = numbers;
     }
 
@@ -36,18 +36,18 @@ final class Sweeper {
     int sweep(int runsMax) {
         int freed = 0;
         for (int looked = 0; looked < runsMax; looked++) {
-            if (chunk >= chunks.chunksTouched()) {
-                chunk = 0;
+            if (slab >= slabs.slabsTouched()) {
+                slab = 0;
                 position = 0;
                 completed.lazySet(completed.get() + 1);
                 return freed;
             }
-            if (position >= chunks.runsIn(chunk)) {
-                chunk++;
+            if (position >= slabs.runsIn(slab)) {
+                slab++;
                 position = 0;
                 continue;
             }
-            long run = chunks.runAt(chunk, position++);
+            long run = slabs.runAt(slab, position++);
             if (!runs.isFree(run)) {
                 freed += sweepRun(run);
             }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 /**
  * Goal: readers without lock never get another block's extents, and never miss a block that stays.
  * Method: one writer publishes, grows, forks, reclaims and sweeps prefixes in a small index as fast as it can, so that
- * runs, directory slots and chunks are reused at once; readers match prefixes that come and go and prefixes that
+ * runs, directory slots and slabs are reused at once; readers match prefixes that come and go and prefixes that
  * stay. Checksum, bytes and page of every row are functions of the key, so that each row proves whose it is.
  */
 class PrefixIndexConcurrencyTest {
