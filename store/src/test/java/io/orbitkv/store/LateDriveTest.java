@@ -22,6 +22,7 @@ class LateDriveTest {
     private static final int BLOCK_BYTES = 8 << 10;
     private static final int BLOCKS = 4;
     private static final int STEPS = 2_000;
+    private static final long TIMEOUT_MILLIS = 3_000;
 
     private final TestFolders folders = new TestFolders();
     private final Gen gen = new Gen(11);
@@ -42,7 +43,7 @@ class LateDriveTest {
                 .capBytes(16 << 20)
                 .segmentBytes(64 << 10)
                 .blockBytesLargest(BLOCK_BYTES)
-                .restoreTimeoutMillis(1);
+                .restoreTimeoutMillis(TIMEOUT_MILLIS);
         store = KvStore.openStepped(
                 options, HostFolder.open(options.folder()), () -> System.nanoTime() + (leaptNanos += leapNanos), 7);
         family = store.openFamily(Modelled.family(BLOCK_BYTES).build());
@@ -82,7 +83,7 @@ class LateDriveTest {
     }
 
     private int restoreLate(Blocks destination) {
-        leapNanos = TimeUnit.MILLISECONDS.toNanos(2);
+        leapNanos = TimeUnit.MILLISECONDS.toNanos(TIMEOUT_MILLIS + 1);
         try {
             return restore(onDrive, destination);
         } finally {
@@ -133,5 +134,18 @@ class LateDriveTest {
         }
         assertEquals(BLOCKS, restore(onDrive, array), "the drive has caught up");
         assertTrue(store.stats().restoredNvmeBlocks() >= BLOCKS);
+    }
+
+    @Test
+    void memoryThatItsUserClosesBeforeALateReadStartsFailsThatReadOnly() {
+        MemoryRegion closed = store.allocate((long) BLOCKS * BLOCK_BYTES);
+        assertEquals(0, restoreLate(Blocks.of(closed)));
+        closed.close();
+        for (int i = 0; i < STEPS; i++) {
+            store.step();
+        }
+        save(Prompt.random(gen, BLOCKS));
+        assertEquals(BLOCKS, restore(onDrive, Blocks.of(memory)));
+        assertHolds(onDrive, 0);
     }
 }
