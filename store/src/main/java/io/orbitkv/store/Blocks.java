@@ -137,6 +137,11 @@ public final class Blocks {
         return region;
     }
 
+    /** Where a block lies in native memory. */
+    long address(int block, int blockBytes) {
+        return region.address(start(block, blockBytes), blockBytes);
+    }
+
     long start(int block, int blockBytes) {
         return offsets != null ? offsets[block] : offset + (long) block * blockBytes;
     }

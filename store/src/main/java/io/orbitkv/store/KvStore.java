@@ -329,7 +329,9 @@ public final class KvStore implements AutoCloseable {
      *
      * <p>It stops before the first block that was evicted or whose bytes are not what was saved; that is a normal
      * outcome, the engine computes the rest. What lies behind the returned number of blocks in the destination is
-     * unspecified.
+     * unspecified. Where the drive has not answered in time ({@link StoreStats#readTimeouts()}), it may still write
+     * there, if that is memory of {@link #allocate}: until it has, restores into that place restore nothing, and the
+     * caller must not put anything else there.
      *
      * @param lease what {@link #query} answered; one that has expired restores nothing
      * @param shard which shard of the lease's family
@@ -347,13 +349,14 @@ public final class KvStore implements AutoCloseable {
         Objects.requireNonNull(destination, "destination").requireRoom(count, shard.blockBytes());
         gate.enter();
         try {
-            if (!lease.isLive()) {
+            if (!lease.isLive() || workspaces.mayBeWritten(destination, count, shard.blockBytes())) {
                 counters.missedBlocks.add(count);
                 return 0;
             }
             Workspace work = workspaces.take();
             try {
                 work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
+                work.hostOnly = workspaces.isDriveLate();
                 return restores.restore(work, lease.keyMemory(), from, count);
             } finally {
                 giveBack(work);

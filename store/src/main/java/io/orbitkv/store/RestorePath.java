@@ -180,7 +180,7 @@ final class RestorePath {
             return true;
         }
         work.extents[i] = match.extent(Tier.NVME, place);
-        if (match.bytes(place) == work.blockBytes && nvme.pin(work.extents[i])) {
+        if (!work.hostOnly && match.bytes(place) == work.blockBytes && nvme.pin(work.extents[i])) {
             work.states[i] = BlockState.NVME;
             return true;
         }

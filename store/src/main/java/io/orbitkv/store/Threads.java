@@ -22,6 +22,7 @@ final class Threads implements Driver {
     private final UpkeepIdle upkeepIdle;
     private final AgentRunner upkeepRunner;
     private final Thread logThread;
+    private final Thread upkeepThread;
 
     Threads(NvmeTier nvme, Upkeep upkeep) {
         log = new LogThread(nvme);
@@ -30,7 +31,7 @@ final class Threads implements Driver {
         upkeep.wakeWith(upkeepIdle::wake);
         upkeepRunner = new AgentRunner(upkeepIdle, Threads::report, null, upkeep);
         logThread = AgentRunner.startOnThread(logRunner, Threads::daemon);
-        AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
+        upkeepThread = AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
     }
 
     private static Thread daemon(Runnable loop) {
@@ -54,7 +55,7 @@ final class Threads implements Driver {
     @Override
     public boolean stop() {
         upkeepIdle.stop();
-        upkeepRunner.close();
+        end(upkeepRunner, upkeepThread);
         log.stop();
         long deadline = System.nanoTime() + STOP_NANOS_MAX;
         while (logThread.isAlive() && System.nanoTime() - deadline < 0) {
@@ -64,7 +65,23 @@ final class Threads implements Driver {
         if (!clean) {
             log.abandon();
         }
-        logRunner.close();
+        end(logRunner, logThread);
         return clean;
+    }
+
+    /**
+     * Ends a runner and waits for its thread, even where the caller is interrupted: a runner's own close gives up then,
+     * and memory would be freed under a thread that still works.
+     */
+    static void end(AgentRunner runner, Thread thread) {
+        boolean interrupted = Thread.interrupted();
+        runner.close();
+        while (thread.isAlive()) {
+            interrupted |= Thread.interrupted();
+            LockSupport.parkNanos(WAIT_NANOS);
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

@@ -3,6 +3,7 @@ package io.orbitkv.store;
 import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.BlockChecksum;
+import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
@@ -50,6 +51,9 @@ final class Workspace implements AutoCloseable {
 
     /** A restore has given up on reads that may still run: the workspace rests until they have ended. */
     boolean readsAbandoned;
+
+    /** The drive has kept so many restores waiting that this one leaves it alone. */
+    boolean hostOnly;
 
     private DirectBuffer firstParent;
     private int firstParentOffset;
@@ -135,6 +139,21 @@ final class Workspace implements AutoCloseable {
     /** Whether no read into this workspace is in flight. */
     boolean isDrained() {
         return batch.isDrained();
+    }
+
+    /** Whether a read into this range of memory may be in flight. */
+    boolean readsInto(long address, long bytes) {
+        for (int read = 0; read < batch.count() && !batch.isDrained(); read++) {
+            if (batch.region(read).bytes() == 0) {
+                continue; // its owner has closed it: nothing lies there any more
+            }
+            long length = (long) Extent.pages(batch.bytes(read)) * MemoryRegion.PAGE_BYTES;
+            long landing = batch.region(read).address(batch.offset(read), length);
+            if (landing < address + bytes && address < landing + length) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override

@@ -10,11 +10,20 @@ final class Workspaces implements AutoCloseable {
     /** More calls at once than this wait for each other: each holds up to a staging buffer. */
     static final int WORKSPACES_MAX = 64;
 
+    /** With more at rest, restores leave the drive alone: it doesn't answer, and each of them holds memory. */
+    static final int RETIRED_MAX = 16;
+
+    /** All that can be there: those at work may all come to rest at once, and be replaced. */
+    private static final int IDLE_MAX = 2 * WORKSPACES_MAX + RETIRED_MAX;
+
     private final int queryBlocksMax;
     private final int stagingBytes;
-    private final ManyToManyConcurrentArrayQueue<Workspace> idle = new ManyToManyConcurrentArrayQueue<>(WORKSPACES_MAX);
+    private final ManyToManyConcurrentArrayQueue<Workspace> idle = new ManyToManyConcurrentArrayQueue<>(IDLE_MAX);
     private final List<Workspace> all = new ArrayList<>();
     private final List<Workspace> retired = new ArrayList<>();
+
+    /** Size of {@link #retired}, for those who mustn't wait for its lock. */
+    private volatile int retiredCount;
 
     Workspaces(int queryBlocksMax, int stagingBytes) {
         this.queryBlocksMax = queryBlocksMax;
@@ -37,7 +46,7 @@ final class Workspaces implements AutoCloseable {
 
     private Workspace make() {
         synchronized (all) {
-            if (all.size() == WORKSPACES_MAX) {
+            if (all.size() - retired.size() >= WORKSPACES_MAX) {
                 return null;
             }
             Workspace workspace = new Workspace(queryBlocksMax, stagingBytes);
@@ -54,6 +63,7 @@ final class Workspaces implements AutoCloseable {
     void retire(Workspace workspace) {
         synchronized (all) {
             retired.add(workspace);
+            retiredCount = retired.size();
         }
     }
 
@@ -64,6 +74,7 @@ final class Workspaces implements AutoCloseable {
                 Workspace workspace = retired.get(i);
                 if (workspace.isDrained()) {
                     retired.remove(i);
+                    retiredCount = retired.size();
                     unpin.accept(workspace);
                     giveBack(workspace);
                 }
@@ -72,9 +83,32 @@ final class Workspaces implements AutoCloseable {
     }
 
     boolean hasRetired() {
-        synchronized (all) {
-            return !retired.isEmpty();
+        return retiredCount > 0;
+    }
+
+    /** Whether so many restores gave up on the drive that no more should ask it. */
+    boolean isDriveLate() {
+        return retiredCount >= RETIRED_MAX;
+    }
+
+    /**
+     * Whether a read that a restore gave up on may still land where blocks are to go: it would overwrite what another
+     * restore has put there and proved.
+     */
+    boolean mayBeWritten(Blocks destination, int count, int blockBytes) {
+        if (retiredCount == 0 || destination.region() == null) {
+            return false;
         }
+        synchronized (all) {
+            for (Workspace workspace : retired) {
+                for (int i = 0; i < count; i++) {
+                    if (workspace.readsInto(destination.address(i, blockBytes), blockBytes)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
     }
 
     @Override

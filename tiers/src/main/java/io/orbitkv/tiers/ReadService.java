@@ -101,6 +101,15 @@ final class ReadService {
                 continue;
             }
             long bytes = (long) batch.pages(i) * DiskFormat.PAGE_BYTES;
+            if (batch.region(i).bytes() == 0) { // closed by its owner after the wait was given up: nobody else's loss
+                batch.start();
+                context.counters.readsFailed.getAndAdd(1);
+                work++;
+                if (end(slot, i, ReadResult.FAILED)) {
+                    break;
+                }
+                continue;
+            }
             if (!context.io.read(extent, batch.region(i), batch.offset(i), bytes, Token.pack(Token.READ, slot, i))) {
                 break;
             }
