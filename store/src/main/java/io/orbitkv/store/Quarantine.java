@@ -39,19 +39,25 @@ final class Quarantine {
         warn("host memory", work.extents[i]);
     }
 
-    /** Drops a block of the drive whose checksum failed; the same turn's pin is still held, so the use is the one read. */
+    /**
+     * Drops a block of the drive whose checksum failed; the same turn's pin is still held. A segment that is being given
+     * up has no use any more that could be written down, and needs none: its blocks go with it.
+     */
     void dropFromDrive(Workspace work, int i) {
         drop(work, i, Tier.NVME);
         long extent = work.extents[i];
-        QuarantineRow row = new QuarantineRow(
-                Extent.segment(extent),
-                nvme.useSequence(Extent.segment(extent)),
-                Extent.page(extent),
-                work.keys().getLong(work.keyOffset(i)),
-                System.currentTimeMillis());
-        synchronized (waiting) {
-            if (waiting.size() < WAITING_MAX) {
-                waiting.add(row);
+        long use = nvme.useSequence(Extent.segment(extent));
+        if (use != 0) {
+            QuarantineRow row = new QuarantineRow(
+                    Extent.segment(extent),
+                    use,
+                    Extent.page(extent),
+                    work.keys().getLong(work.keyOffset(i)),
+                    System.currentTimeMillis());
+            synchronized (waiting) {
+                if (waiting.size() < WAITING_MAX) {
+                    waiting.add(row);
+                }
             }
         }
         warn("the drive", extent);
