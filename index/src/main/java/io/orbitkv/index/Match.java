@@ -138,9 +138,22 @@ public final class Match {
 
     /** How many of the matched blocks lie in a tier; a block that lies in both counts in both. */
     public int blocks(Tier tier) {
+        return blocks(tier, 0, length);
+    }
+
+    /**
+     * How many blocks of a part of the match lie in a tier; a block that lies in both counts in both.
+     *
+     * @param tier the tier
+     * @param from the first block of the part
+     * @param to the block behind its last, at most {@link #length()}
+     * @return 0 to {@code to - from}
+     */
+    public int blocks(Tier tier, int from, int to) {
+        Objects.checkFromToIndex(from, to, length);
         int column = tier == Tier.HOST ? ROW_HOST : ROW_NVME;
         int blocks = 0;
-        for (int i = 0; i < length; i++) {
+        for (int i = from; i < to; i++) {
             blocks += rows[i * ROW_LONGS + column] == Extent.NONE ? 0 : 1;
         }
         return blocks;

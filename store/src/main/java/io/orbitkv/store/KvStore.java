@@ -161,14 +161,17 @@ public final class KvStore implements AutoCloseable {
             saves = new SavePath(
                     writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
-            queries =
-                    new QueryPath(index, leases, counters, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
+            RestoreEstimate estimate = new RestoreEstimate();
+            queries = new QueryPath(
+                    index, leases, counters, estimate, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
             restores = new RestorePath(
                     index,
                     host,
                     nvme,
                     counters,
                     quarantine,
+                    estimate,
+                    clock,
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
             upkeep = new Upkeep(
@@ -357,7 +360,9 @@ public final class KvStore implements AutoCloseable {
             try {
                 work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
                 work.hostOnly = workspaces.isDriveLate();
-                return restores.restore(work, lease.keyMemory(), from, count);
+                int restored = restores.restore(work, lease.keyMemory(), from, count);
+                lease.restored(work.restoredHost, restored - work.restoredHost);
+                return restored;
             } finally {
                 giveBack(work);
             }

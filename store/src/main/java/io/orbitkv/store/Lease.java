@@ -3,6 +3,7 @@ package io.orbitkv.store;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.Tier;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -27,6 +28,10 @@ public final class Lease implements AutoCloseable {
     private int blocks;
     private int hostBlocks;
     private int nvmeBlocks;
+    private double hostNanos;
+    private double nvmeNanos;
+    private final AtomicInteger restoredHost = new AtomicInteger();
+    private final AtomicInteger restoredNvme = new AtomicInteger();
     private long expiryNanos;
 
     Lease(Leases owner) {
@@ -52,7 +57,20 @@ public final class Lease implements AutoCloseable {
         hostBlocks = host;
         nvmeBlocks = nvme;
         expiryNanos = expiry;
+        restoredHost.setPlain(0);
+        restoredNvme.setPlain(0);
         state.set(HELD);
+    }
+
+    /** Notes what the query thinks that a restore will take; before {@link #hold}. */
+    void estimate(double ofHostNanos, double ofNvmeNanos) {
+        hostNanos = ofHostNanos;
+        nvmeNanos = ofNvmeNanos;
+    }
+
+    void restored(int host, int nvme) {
+        restoredHost.getAndAdd(host);
+        restoredNvme.getAndAdd(nvme);
     }
 
     /** Blocks that every shard of the family had when the query ran; 0 is a miss. */
@@ -68,6 +86,36 @@ public final class Lease implements AutoCloseable {
     /** Blocks of all shards together that lay on a drive only when the query ran. */
     public int nvmeBlocks() {
         return nvmeBlocks;
+    }
+
+    /** Blocks of all shards together that a tier was to deliver when the query ran. */
+    public int blocks(Tier tier) {
+        return tier == Tier.HOST ? hostBlocks : nvmeBlocks;
+    }
+
+    /**
+     * How long restoring all blocks of the lease will take, as the query estimated it from what restores took and the
+     * reads that were under way; 0 for a miss.
+     *
+     * @return microseconds, all shards one after the other
+     */
+    public double restoreMicros() {
+        return (hostNanos + nvmeNanos) / 1e3;
+    }
+
+    /**
+     * A tier's part of {@link #restoreMicros()}.
+     *
+     * @param tier the tier
+     * @return microseconds; 0 where the tier has none of the blocks
+     */
+    public double restoreMicros(Tier tier) {
+        return (tier == Tier.HOST ? hostNanos : nvmeNanos) / 1e3;
+    }
+
+    /** Blocks that restores under this lease have delivered from a tier so far. */
+    public int restoredBlocks(Tier tier) {
+        return tier == Tier.HOST ? restoredHost.get() : restoredNvme.get();
     }
 
     /** The family that was asked; null for a miss. */

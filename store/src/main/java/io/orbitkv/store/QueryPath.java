@@ -1,9 +1,6 @@
 package io.orbitkv.store;
 
-import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
-import io.orbitkv.nativeio.Extent;
-import io.orbitkv.nativeio.Tier;
 import org.agrona.DirectBuffer;
 
 /** Finds the longest stored prefix over all shards of a family: no I/O, no lock, no allocation. */
@@ -11,14 +8,22 @@ final class QueryPath {
     private final PrefixIndex index;
     private final Leases leases;
     private final Counters counters;
+    private final RestoreEstimate estimate;
     private final int queryBlocksMax;
     private final long leaseNanos;
     private final Lease miss;
 
-    QueryPath(PrefixIndex index, Leases leases, Counters counters, int queryBlocksMax, long leaseNanos) {
+    QueryPath(
+            PrefixIndex index,
+            Leases leases,
+            Counters counters,
+            RestoreEstimate estimate,
+            int queryBlocksMax,
+            long leaseNanos) {
         this.index = index;
         this.leases = leases;
         this.counters = counters;
+        this.estimate = estimate;
         this.queryBlocksMax = queryBlocksMax;
         this.leaseNanos = leaseNanos;
         this.miss = new Lease(leases);
@@ -36,15 +41,18 @@ final class QueryPath {
             return miss;
         }
         int host = 0;
-        if (shards == 1) {
-            host = hostBlocks(work.prompt, common);
-        } else {
-            for (int shard = 0; shard < shards; shard++) {
-                // Asked again at the common length: the shards before had matched further.
-                int length =
-                        index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
-                host += hostBlocks(work.prompt, length);
+        double hostNanos = 0;
+        double nvmeNanos = 0;
+        for (int shard = 0; shard < shards; shard++) {
+            ShardHandle of = family.shard(shard);
+            int length = common;
+            if (shards > 1) { // asked again at the common length: the shards before had matched further
+                length = index.match(of.binding().indexNumber(), keys, keysOffset, common, work.prompt);
             }
+            RestoreEstimate.Paths paths = work.paths.count(work.prompt, length);
+            host += paths.hostBlocks();
+            hostNanos += estimate.hostNanos(paths, of.blockBytes());
+            nvmeNanos += estimate.nvmeNanos(paths, of.blockBytes());
         }
         Lease lease = leases.take();
         if (lease == null) {
@@ -52,17 +60,10 @@ final class QueryPath {
             return miss;
         }
         int all = common * shards;
+        lease.estimate(hostNanos, nvmeNanos);
         lease.hold(family, keys, keysOffset, common, host, all - host, leases.nowNanos() + leaseNanos);
         counters.hitHostBlocks.add(host);
         counters.hitNvmeBlocks.add((long) all - host);
         return lease;
-    }
-
-    private static int hostBlocks(Match match, int length) {
-        int host = 0;
-        for (int i = 0; i < length; i++) {
-            host += match.extent(Tier.HOST, i) != Extent.NONE ? 1 : 0;
-        }
-        return host;
     }
 }

@@ -12,6 +12,7 @@ import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.HostTier;
 import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.ReadResult;
+import org.agrona.concurrent.NanoClock;
 
 /**
  * Puts blocks back: pin, read, prove, unpin, in turns of up to {@link Workspace#TURN_BLOCKS_MAX} blocks.
@@ -22,14 +23,13 @@ import io.orbitkv.tiers.ReadResult;
  * payload is right. The first block that fails ends the restore: a short answer is a normal outcome.
  */
 final class RestorePath {
-    /** Up to so many blocks the calling thread reads by itself: two thread hops cost more than they save. */
-    private static final int READ_HERE_BLOCKS_MAX = 2;
-
     private final PrefixIndex index;
     private final HostTier host;
     private final NvmeTier nvme;
     private final Counters counters;
     private final Quarantine quarantine;
+    private final RestoreEstimate estimate;
+    private final NanoClock clock;
     private final boolean verifyHost;
     private final long timeoutNanos;
 
@@ -39,6 +39,8 @@ final class RestorePath {
             NvmeTier nvme,
             Counters counters,
             Quarantine quarantine,
+            RestoreEstimate estimate,
+            NanoClock clock,
             boolean verifyHost,
             long timeoutNanos) {
         this.index = index;
@@ -46,6 +48,8 @@ final class RestorePath {
         this.nvme = nvme;
         this.counters = counters;
         this.quarantine = quarantine;
+        this.estimate = estimate;
+        this.clock = clock;
         this.verifyHost = verifyHost;
         this.timeoutNanos = timeoutNanos;
     }
@@ -64,6 +68,7 @@ final class RestorePath {
                 ? Workspace.TURN_BLOCKS_MAX
                 : Math.min(Workspace.TURN_BLOCKS_MAX, work.stagingBytes() / work.paddedBytes);
         int done = 0;
+        work.restoredHost = 0;
         while (done < count) {
             work.turn(done, Math.min(turnMax, count - done));
             int restored = restoreTurn(work, keyMemory, from, direct);
@@ -93,14 +98,48 @@ final class RestorePath {
 
     private int restoreTurn(Workspace work, MemoryRegion keyMemory, int from, boolean direct) {
         boolean whole = false;
+        work.turnBeganNanos = clock.nanoTime();
         try {
             int restored = restorePinned(work, pinAll(work), keyMemory, from, direct);
             whole = true;
+            if (restored == work.count) {
+                learn(work);
+            }
             return restored;
         } finally {
             if (!whole) {
                 giveUp(work);
             }
+            if (!work.readsAbandoned) {
+                readsEnd(work);
+            }
+        }
+    }
+
+    /** The host's part is its copies; where nothing was read, all of the turn. */
+    private void learn(Workspace work) {
+        long turnNanos = clock.nanoTime() - work.turnBeganNanos;
+        int reads = work.batch.count();
+        if (reads < work.count) {
+            estimate.learnHost(work.count - reads, work.blockBytes, reads == 0 ? turnNanos : work.hostNanos);
+        }
+        if (reads > 0) {
+            long readNanos = reads < work.count ? turnNanos - work.hostNanos : turnNanos;
+            estimate.learnReads(reads, work.blockBytes, work.readsBefore, work.bytesBefore, readNanos);
+        }
+    }
+
+    private void readsBegin(Workspace work) {
+        work.readsBefore = estimate.readsInFlight();
+        work.bytesBefore = estimate.bytesInFlight();
+        work.readsNoted = work.batch.count();
+        estimate.begin(work.readsNoted, (long) work.readsNoted * work.paddedBytes);
+    }
+
+    private void readsEnd(Workspace work) {
+        if (work.readsNoted > 0) {
+            estimate.end(work.readsNoted, (long) work.readsNoted * work.paddedBytes);
+            work.readsNoted = 0;
         }
     }
 
@@ -125,11 +164,13 @@ final class RestorePath {
                 addRead(work, i, direct);
             }
         }
-        boolean readHere = work.batch.count() <= READ_HERE_BLOCKS_MAX || !nvme.submit(work.batch);
-        for (int i = 0; i < pinned; i++) {
-            if (work.states[i] == BlockState.HOST) {
-                restoreFromHost(work, i);
-            }
+        int reads = work.batch.count();
+        if (reads > 0) {
+            readsBegin(work);
+        }
+        boolean readHere = reads <= RestoreEstimate.READ_HERE_BLOCKS_MAX || !nvme.submit(work.batch);
+        if (reads < pinned) {
+            restoreFromHost(work, pinned);
         }
         if (!readHere && !work.batch.await(timeoutNanos)) {
             counters.readTimeouts.increment();
@@ -144,9 +185,21 @@ final class RestorePath {
         return leadingRestored(work, pinned);
     }
 
+    private void restoreFromHost(Workspace work, int pinned) {
+        long began = clock.nanoTime();
+        for (int i = 0; i < pinned; i++) {
+            if (work.states[i] == BlockState.HOST) {
+                work.reads[i] = Workspace.NO_READ;
+                restoreOneFromHost(work, i);
+            }
+        }
+        work.hostNanos = clock.nanoTime() - began;
+    }
+
     private static int leadingRestored(Workspace work, int pinned) {
         int restored = 0;
         while (restored < pinned && work.states[restored] == BlockState.RESTORED) {
+            work.restoredHost += work.reads[restored] == Workspace.NO_READ ? 1 : 0;
             restored++;
         }
         return restored;
@@ -198,7 +251,7 @@ final class RestorePath {
         }
     }
 
-    private void restoreFromHost(Workspace work, int i) {
+    private void restoreOneFromHost(Workspace work, int i) {
         long extent = work.extents[i];
         work.states[i] = BlockState.MISSED;
         try {
@@ -270,6 +323,7 @@ final class RestorePath {
                 work.states[i] = BlockState.MISSED;
             }
         }
+        readsEnd(work);
         work.readsAbandoned = false;
     }
 }

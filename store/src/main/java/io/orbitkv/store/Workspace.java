@@ -37,6 +37,9 @@ final class Workspace implements AutoCloseable {
         MISSED
     }
 
+    /** In {@link #reads}: the block lies in host memory. */
+    static final int NO_READ = -1;
+
     // The call, and the turn within it.
     ShardHandle shard;
     ShardHandle.Binding binding;
@@ -48,6 +51,18 @@ final class Workspace implements AutoCloseable {
 
     /** Blocks of the turn that a restore has pinned. */
     int pinned;
+
+    /** Blocks that the restore has delivered from host memory so far. */
+    int restoredHost;
+
+    // What the turn's time is learned from.
+    long turnBeganNanos;
+    long hostNanos;
+    int readsBefore;
+    long bytesBefore;
+
+    /** Reads of the turn that stand among those in flight. */
+    int readsNoted;
 
     /** A restore has given up on reads that may still run: the workspace rests until they have ended. */
     boolean readsAbandoned;
@@ -72,6 +87,7 @@ final class Workspace implements AutoCloseable {
     final BlockChecksum checksum = new BlockChecksum();
     final BlockListing listing = new BlockListing();
     final ReadBatch batch = new ReadBatch();
+    final RestoreEstimate.Paths paths = new RestoreEstimate.Paths();
 
     private final int stagingBytes;
     private MemoryRegion staging;

@@ -1,0 +1,127 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.Match;
+import io.orbitkv.nativeio.Tier;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Estimates what a restore will take, from what restores took and the reads that are under way.
+ *
+ * <p>There are three paths: copies out of host memory, one or two blocks that the caller reads by itself, and batches
+ * that the log's thread reads. Reads of others that are in flight are waited for first, so they count as if they were the
+ * restore's own. Any thread; nothing is allocated and no lock is taken.
+ */
+final class RestoreEstimate {
+    /** Up to so many blocks of a turn the calling thread reads by itself: two thread hops cost more than they save. */
+    static final int READ_HERE_BLOCKS_MAX = 2;
+
+    private final RestoreCost host = new RestoreCost(2_000, 500, 0.15);
+    private final RestoreCost here = new RestoreCost(10_000, 60_000, 0.6);
+    private final RestoreCost batch = new RestoreCost(80_000, 5_000, 0.6);
+
+    private final AtomicInteger readsInFlight = new AtomicInteger();
+    private final AtomicLong bytesInFlight = new AtomicLong();
+
+    /** Where the blocks of a match lie, by the path that a restore of it would take. Reused; not thread-safe. */
+    static final class Paths {
+        private int hostTurns;
+        private int hostBlocks;
+        private int hereTurns;
+        private int hereBlocks;
+        private int batchTurns;
+        private int batchBlocks;
+
+        /** Counts the first blocks of a match, turn by turn. */
+        Paths count(Match match, int length) {
+            hostTurns = 0;
+            hostBlocks = 0;
+            hereTurns = 0;
+            hereBlocks = 0;
+            batchTurns = 0;
+            batchBlocks = 0;
+            for (int from = 0; from < length; from += Workspace.TURN_BLOCKS_MAX) {
+                int to = Math.min(length, from + Workspace.TURN_BLOCKS_MAX);
+                int inHost = match.blocks(Tier.HOST, from, to);
+                int reads = to - from - inHost;
+                hostBlocks += inHost;
+                hostTurns += inHost > 0 ? 1 : 0;
+                if (reads > READ_HERE_BLOCKS_MAX) {
+                    batchBlocks += reads;
+                    batchTurns++;
+                } else if (reads > 0) {
+                    hereBlocks += reads;
+                    hereTurns++;
+                }
+            }
+            return this;
+        }
+
+        int hostBlocks() {
+            return hostBlocks;
+        }
+    }
+
+    /** Nanoseconds for the blocks in host memory. */
+    double hostNanos(Paths paths, int blockBytes) {
+        return paths.hostBlocks == 0
+                ? 0
+                : host.nanos(paths.hostTurns, paths.hostBlocks, (double) paths.hostBlocks * blockBytes);
+    }
+
+    /** Nanoseconds for the blocks on the drive, those in flight before them included. */
+    double nvmeNanos(Paths paths, int blockBytes) {
+        double nanos = 0;
+        if (paths.hereBlocks > 0) {
+            nanos += here.nanos(paths.hereTurns, paths.hereBlocks, (double) paths.hereBlocks * blockBytes);
+        }
+        if (paths.batchBlocks > 0) {
+            nanos += batch.nanos(paths.batchTurns, paths.batchBlocks, (double) paths.batchBlocks * blockBytes);
+        }
+        if (nanos > 0) {
+            nanos += batch.nanos(0, readsInFlight.get(), bytesInFlight.get());
+        }
+        return nanos;
+    }
+
+    /** Takes in what copying the host blocks of a turn took. */
+    void learnHost(int blocks, int blockBytes, long nanos) {
+        host.learn(blocks, (double) blocks * blockBytes, nanos);
+    }
+
+    /**
+     * Takes in what reading the blocks of a turn took.
+     *
+     * @param readsBefore reads of others that were in flight when it began
+     * @param bytesBefore their bytes
+     */
+    void learnReads(int reads, int blockBytes, int readsBefore, long bytesBefore, long nanos) {
+        RestoreCost path = reads <= READ_HERE_BLOCKS_MAX ? here : batch;
+        double queued = batch.nanos(0, readsBefore, bytesBefore);
+        if (reads <= READ_HERE_BLOCKS_MAX) {
+            path.learn(reads, (double) reads * blockBytes, Math.max(nanos / 2, nanos - (long) queued));
+        } else {
+            path.learn(reads + (double) readsBefore, (double) reads * blockBytes + bytesBefore, nanos);
+        }
+    }
+
+    /** Notes that reads begin. */
+    void begin(int reads, long bytes) {
+        readsInFlight.getAndAdd(reads);
+        bytesInFlight.getAndAdd(bytes);
+    }
+
+    /** Notes that they have ended. */
+    void end(int reads, long bytes) {
+        readsInFlight.getAndAdd(-reads);
+        bytesInFlight.getAndAdd(-bytes);
+    }
+
+    int readsInFlight() {
+        return readsInFlight.get();
+    }
+
+    long bytesInFlight() {
+        return bytesInFlight.get();
+    }
+}
