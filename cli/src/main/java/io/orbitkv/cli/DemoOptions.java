@@ -1,5 +1,7 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.bench.trace.TraceFormat;
+import io.orbitkv.bench.trace.TraceReader;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -104,7 +106,11 @@ final class DemoOptions {
     /** Reads or generates the requests: the same in parent and child. */
     Workload workload() {
         if (trace != null) {
-            return TraceFile.read(trace, limit == null ? Integer.MAX_VALUE : limit);
+            return Workload.read(
+                    trace,
+                    TraceFormat.MOONCAKE,
+                    TraceReader.BLOCK_TOKENS_DEFAULT,
+                    limit == null ? Integer.MAX_VALUE : limit);
         }
         int count = requests == null ? REQUESTS_DEFAULT : requests;
         return Chats.generate(seed, count, poolBytes / blockBytes, capBytes / blockBytes);

@@ -23,6 +23,7 @@ import picocli.CommandLine.ParseResult;
         subcommands = {
             DemoCommand.class,
             DemoChild.class,
+            ReplayCommand.class,
             PutCommand.class,
             GetCommand.class,
             VerifyCommand.class,

@@ -1,9 +1,13 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.bench.trace.TraceFormat;
+import io.orbitkv.bench.trace.TraceReader;
+import io.orbitkv.bench.trace.TraceRequest;
+import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * What a demo runs: requests in order, each a prefix of blocks named by numbers.
+ * What a demo or a replay runs: requests in order, each a prefix of blocks named by numbers.
  *
  * <p>Block i of a request stands for the tokens behind the numbers 0 to i, so equal numbers at equal places after equal
  * beginnings are equal blocks. Numbers lie back to back in one array: a trace of 288,500 blocks takes 2 MiB.
@@ -23,6 +27,21 @@ final class Workload {
             blocks = Math.max(blocks, starts[i + 1] - starts[i]);
         }
         this.longest = blocks;
+    }
+
+    /** Reads a trace, or its first requests. */
+    static Workload read(Path file, TraceFormat format, int blockTokens, long requestsMax) {
+        Builder builder = new Builder();
+        TraceRequest request = new TraceRequest();
+        try (TraceReader reader = TraceReader.open(file, format, blockTokens, requestsMax)) {
+            while (reader.next(request)) {
+                for (int i = 0; i < request.blocks(); i++) {
+                    builder.block(request.id(i));
+                }
+                builder.endRequest();
+            }
+        }
+        return builder.build();
     }
 
     int requests() {

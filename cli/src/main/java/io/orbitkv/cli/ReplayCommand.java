@@ -1,0 +1,68 @@
+package io.orbitkv.cli;
+
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.OrbitKvException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code orbitkv replay}: a trace against a store, or against every policy in a simulator. */
+@Command(
+        name = "replay",
+        sortOptions = false,
+        description = {
+            "Runs the requests of a trace against a store in a child process, as an engine would: queries the prefix,"
+                    + " restores what is there, saves the rest. Every restored byte is compared with what was saved.",
+            "With --simulate keys only: every policy beside Belady, over one or many capacities, in seconds. Nothing is"
+                    + " written but the plot."
+        })
+final class ReplayCommand implements Callable<Integer> {
+    @Mixin
+    private TraceOptions trace;
+
+    @Option(
+            names = "--simulate",
+            description = "Simulate every policy on the trace's keys and run no store. --block-bytes and"
+                    + " --ssd-write-policy and what is about running don't matter then.")
+    private boolean simulate;
+
+    @Mixin
+    private SimulateOptions simulation;
+
+    @Mixin
+    private ReplayOptions options;
+
+    @Option(names = "--plot", paramLabel = "<file>", description = "Where to write a plot (SVG). Default: none.")
+    private Path plot;
+
+    @Mixin
+    private CommonOptions common;
+
+    @Override
+    public Integer call() {
+        common.apply();
+        trace.check();
+        options.check();
+        simulation.check(simulate);
+        if (plot != null) {
+            requireWritable(plot);
+        }
+        if (simulate) {
+            return new SimulateRun(trace, simulation, options, plot, common).run();
+        }
+        throw new OrbitKvException(
+                ErrorCode.BAD_FLAG, "a replay against a store is not there yet; add --simulate to run keys only");
+    }
+
+    /** Finds out before the run that the plot could not be written after it. */
+    private void requireWritable(Path file) {
+        Path parent = file.toAbsolutePath().getParent();
+        if (Files.isDirectory(file) || !Files.isDirectory(parent) || !Files.isWritable(parent)) {
+            throw options.bad("cannot write the plot to " + file + " given with --plot; name a file in a folder that"
+                    + " exists and can be written");
+        }
+    }
+}

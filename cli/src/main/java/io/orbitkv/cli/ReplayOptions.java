@@ -1,0 +1,158 @@
+package io.orbitkv.cli;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The store that a replay runs against, and how it runs. */
+final class ReplayOptions {
+    /** The largest block that fits a segment with its header and footer pages. */
+    static final long BLOCK_BYTES_MAX = 32L << 20;
+
+    private static final List<String> POLICIES = List.of("second-chance", "segment-lru", "fifo");
+    private static final List<String> ADMISSIONS = List.of("all", "reuse", "duel");
+    private static final int CONCURRENCY_MAX = 256;
+
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec spec;
+
+    @Option(
+            names = {"--data", "--ssd-cache-path"},
+            paramLabel = "<folder>",
+            description = "A data folder; give it several times for several drives. Kept at the end. Default: a"
+                    + " temporary one, removed at the end.")
+    List<Path> data = new ArrayList<>();
+
+    @Option(
+            names = "--block-bytes",
+            paramLabel = "<size>",
+            defaultValue = "64kb",
+            converter = Sizes.class,
+            description = "Bytes of a block, from 4kb to 32mb. Default: ${DEFAULT-VALUE}.")
+    long blockBytes;
+
+    @Option(
+            names = "--pool-size",
+            paramLabel = "<size>",
+            defaultValue = "128mb",
+            converter = Sizes.class,
+            description = "Bytes of host memory that hold blocks. Default: ${DEFAULT-VALUE}.")
+    long poolBytes;
+
+    @Option(
+            names = {"--ssd-cache-capacity", "--cap"},
+            paramLabel = "<size>",
+            defaultValue = "1200mb",
+            converter = Sizes.class,
+            description = "Bytes that the data folders may take on the drives, all files together."
+                    + " Default: ${DEFAULT-VALUE}.")
+    long capBytes;
+
+    @Option(
+            names = "--segment-bytes",
+            paramLabel = "<size>",
+            converter = Sizes.class,
+            description = "Bytes of a segment, a power of two from 64kb to 64mb. Default: chosen by the tiers' sizes.")
+    Long segmentBytes;
+
+    @Option(
+            names = "--policy",
+            paramLabel = "<policy>",
+            defaultValue = "second-chance",
+            description = "What leaves a full tier: second-chance, segment-lru or fifo. Default: ${DEFAULT-VALUE}.")
+    String policy;
+
+    @Option(
+            names = "--ssd-write-policy",
+            paramLabel = "<policy>",
+            defaultValue = "all",
+            description = "What is written to the drives: all, reuse or duel. Default: ${DEFAULT-VALUE}.")
+    String admission;
+
+    @Option(
+            names = "--admission-price",
+            paramLabel = "<number>",
+            defaultValue = "0.1",
+            description = "What a written block costs in duel, in blocks of compute saved, 0 to 1000."
+                    + " Default: ${DEFAULT-VALUE}.")
+    double admissionPrice;
+
+    @Option(
+            names = "--on-full",
+            paramLabel = "<what>",
+            defaultValue = "wait",
+            description = "What a save does while the drive's queue is full: wait or drop. Default: ${DEFAULT-VALUE}.")
+    String onFull;
+
+    @Option(
+            names = "--restart-at",
+            paramLabel = "<fraction>",
+            description = "Restart the store after this fraction of the requests, between 0 and 1. Default: never.")
+    Double restartAt;
+
+    @Option(
+            names = "--restart-kind",
+            paramLabel = "<kind>",
+            description = "How the store ends at --restart-at: clean or kill. Default: kill.")
+    String restartKind;
+
+    @Option(
+            names = "--concurrency",
+            paramLabel = "<n>",
+            defaultValue = "1",
+            description = "Requests at the same time, 1 to " + CONCURRENCY_MAX + ". Default: ${DEFAULT-VALUE}.")
+    int concurrency;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "<n>",
+            defaultValue = "1",
+            description = "Seed of every block's bytes, any whole number. Default: ${DEFAULT-VALUE}.")
+    long seed;
+
+    /** Refuses what is out of range or makes no sense together, before anything is started. */
+    void check() {
+        policy = choice("--policy", policy, POLICIES);
+        admission = choice("--ssd-write-policy", admission, ADMISSIONS);
+        onFull = choice("--on-full", onFull, List.of("wait", "drop"));
+        if (restartKind != null) {
+            restartKind = choice("--restart-kind", restartKind, List.of("clean", "kill"));
+        }
+        if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
+            throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
+        }
+        if (!(admissionPrice >= 0 && admissionPrice <= 1000)) {
+            throw bad("--admission-price is " + admissionPrice + "; give 0 to 1000");
+        }
+        if (restartAt != null && !(restartAt > 0 && restartAt < 1)) {
+            throw bad("--restart-at is " + restartAt + "; give a fraction between 0 and 1, for example 0.5");
+        }
+        if (restartKind != null && restartAt == null) {
+            throw bad("--restart-kind is given without --restart-at; say when, for example --restart-at 0.5");
+        }
+        if (concurrency < 1 || concurrency > CONCURRENCY_MAX) {
+            throw bad("--concurrency is " + concurrency + "; give 1 to " + CONCURRENCY_MAX);
+        }
+        if (segmentBytes != null
+                && (segmentBytes < 64 << 10 || segmentBytes > 64 << 20 || Long.bitCount(segmentBytes) != 1)) {
+            throw bad("--segment-bytes is " + segmentBytes + "; give a power of two from 64kb to 64mb");
+        }
+    }
+
+    private String choice(String flag, String value, List<String> choices) {
+        String lower = value.toLowerCase(Locale.ROOT).replace('_', '-');
+        if (!choices.contains(lower)) {
+            throw bad(flag + " is '" + value + "'; give one of " + String.join(", ", choices));
+        }
+        return lower;
+    }
+
+    ParameterException bad(String message) {
+        return new ParameterException(spec.commandLine(), message);
+    }
+}
