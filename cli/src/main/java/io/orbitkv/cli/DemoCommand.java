@@ -2,9 +2,8 @@ package io.orbitkv.cli;
 
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -52,74 +51,39 @@ final class DemoCommand implements Callable<Integer> {
         if (!(killAt > 0 && killAt < 1)) {
             throw options.bad("--kill-at is " + killAt + "; give a fraction between 0 and 1, for example 0.5");
         }
-        Workload workload = options.workload();
+        Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
+        if (PlotFile.problem(plotFile) != null) {
+            throw options.bad(PlotFile.problem(plotFile));
+        }
+        List<Path> named = options.data == null ? List.of() : List.of(options.data);
+        ChildOptions child = options.child();
+        Workload workload = child.workload();
         if (workload.requests() < 2) {
             throw options.bad(
                     options.trace + " has one request; give a trace of at least 2, one for each side of the kill");
         }
         int killAfter = (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
-        Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
-        requireWritable(plotFile);
-        Path folder = options.data != null ? options.data : TemporaryFolders.create("orbitkv-demo-");
-        boolean keep = options.data != null;
-        Thread interrupted = new Thread(() -> removeAfterChildren(folder), "demo-remove-folder");
-        if (!keep) {
-            Runtime.getRuntime().addShutdownHook(interrupted);
-        }
-        try {
-            Demo demo = new Demo(options, folder, workload, killAfter);
-            demo.run();
-            DemoReport report = new DemoReport(demo, options, plotFile);
-            write(plotFile, DemoPlot.svg(demo.series, options));
+        try (DataFolders folders = DataFolders.of(named, "orbitkv-demo-")) {
+            child.data = folders.paths();
+            Replay replay = new Replay(child, workload, Replay.Restart.KILL, killAfter);
+            replay.run();
+            DemoReport report = new DemoReport(replay, options, plotFile);
+            String requests =
+                    options.trace == null ? "generated chats, seed " + options.seed : options.trace.getFileName() + "";
+            PlotFile.write(
+                    plotFile,
+                    ReplayPlot.svg(
+                            replay.series,
+                            "OrbitKV demo: hits before and after kill -9",
+                            ReplayPlot.what(requests, replay.series, child),
+                            "kill -9, restart"));
             report.print(common.text());
             common.print(report.json());
-            if (!report.problems().isEmpty()) {
-                keep = true;
-                throw new OrbitKvException(
-                        ErrorCode.FOUND_PROBLEMS,
-                        report.problems() + "; the data folder " + folder
-                                + " is kept: look at it with 'orbitkv verify --data " + folder + "'");
+            String problems = Problems.of(replay, options.capBytes);
+            if (!problems.isEmpty()) {
+                throw new OrbitKvException(ErrorCode.FOUND_PROBLEMS, problems + "; " + folders.keep());
             }
             return 0;
-        } finally {
-            if (options.data == null) {
-                endOfTemporary(folder, keep, interrupted);
-            }
-        }
-    }
-
-    /** Finds out before the run that the plot could not be written after it. */
-    private void requireWritable(Path file) {
-        Path parent = file.toAbsolutePath().getParent();
-        if (Files.isDirectory(file) || !Files.isDirectory(parent) || !Files.isWritable(parent)) {
-            throw options.bad("cannot write the plot to " + file + " given with --plot; name a file in a folder that"
-                    + " exists and can be written");
-        }
-    }
-
-    private static void write(Path file, String text) {
-        try {
-            Files.writeString(file, text);
-        } catch (IOException e) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE, "cannot write the plot to " + file + ": " + e + "; see --plot", e);
-        }
-    }
-
-    /** A child that still opens its store would make the folder anew. */
-    private static void removeAfterChildren(Path folder) {
-        ChildJvm.endAll();
-        TemporaryFolders.delete(folder);
-    }
-
-    private static void endOfTemporary(Path folder, boolean keep, Thread hook) {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            return; // the JVM is ending already, and the hook does it
-        }
-        if (!keep) {
-            TemporaryFolders.delete(folder);
         }
     }
 }

@@ -1,10 +1,6 @@
 package io.orbitkv.cli;
 
-import io.orbitkv.bench.trace.TraceFormat;
-import io.orbitkv.bench.trace.TraceReader;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -103,37 +99,19 @@ final class DemoOptions {
         }
     }
 
-    /** Reads or generates the requests: the same in parent and child. */
-    Workload workload() {
-        if (trace != null) {
-            return Workload.read(
-                    trace,
-                    TraceFormat.MOONCAKE,
-                    TraceReader.BLOCK_TOKENS_DEFAULT,
-                    limit == null ? Integer.MAX_VALUE : limit);
-        }
-        int count = requests == null ? REQUESTS_DEFAULT : requests;
-        return Chats.generate(seed, count, poolBytes / blockBytes, capBytes / blockBytes);
-    }
-
-    /** The same options for a child process that works in the given folder. */
-    List<String> arguments(Path folder) {
-        List<String> arguments = new ArrayList<>(List.of(
-                "--data=" + folder,
-                "--block-bytes=" + blockBytes,
-                "--pool-size=" + poolBytes,
-                "--cap=" + capBytes,
-                "--seed=" + seed));
-        if (trace != null) {
-            arguments.add("--trace=" + trace.toAbsolutePath());
-        }
-        if (requests != null) {
-            arguments.add("--requests=" + requests);
-        }
-        if (limit != null) {
-            arguments.add("--limit=" + limit);
-        }
-        return arguments;
+    /** What the child processes are told, but for the folder. */
+    ChildOptions child() {
+        ChildOptions child = new ChildOptions();
+        child.tool = "demo";
+        child.trace = trace;
+        child.limit = trace == null
+                ? requests == null ? REQUESTS_DEFAULT : requests
+                : limit == null ? Long.MAX_VALUE : limit;
+        child.blockBytes = Math.toIntExact(blockBytes);
+        child.poolBytes = poolBytes;
+        child.capBytes = capBytes;
+        child.seed = seed;
+        return child;
     }
 
     ParameterException bad(String message) {

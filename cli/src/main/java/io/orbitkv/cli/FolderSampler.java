@@ -4,23 +4,25 @@ import io.orbitkv.nativeio.DataFolder;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
- * Watches from outside how much of the drive a data folder takes: its own thread, every 50 ms, the most is kept.
+ * Watches from outside how much of the drives data folders take together: its own thread, every 50 ms, the most is kept.
  *
- * <p>It holds no lock on the folder, so a file may go while it looks; that look is then left out.
+ * <p>It holds no lock on the folders, so a file may go while it looks; that look is then left out.
  */
 final class FolderSampler implements AutoCloseable {
     private static final long PERIOD_MILLIS = 50;
 
-    private final DataFolder folder;
+    private final List<DataFolder> folders = new ArrayList<>();
     private final Thread thread;
     private volatile boolean stopped;
     private volatile long peakBytes;
     private volatile long samples;
 
-    FolderSampler(Path path) {
-        folder = HostFolder.open(path);
+    FolderSampler(List<Path> paths) {
+        paths.forEach(path -> folders.add(HostFolder.open(path)));
         thread = new Thread(this::run, "folder-sampler");
         thread.setDaemon(true);
         thread.start();
@@ -49,7 +51,11 @@ final class FolderSampler implements AutoCloseable {
 
     private synchronized void look() {
         try {
-            peakBytes = Math.max(peakBytes, folder.allocatedBytes(""));
+            long bytes = 0;
+            for (DataFolder folder : folders) {
+                bytes += folder.allocatedBytes("");
+            }
+            peakBytes = Math.max(peakBytes, bytes);
             samples++;
         } catch (OrbitKvException e) {
             // A file was removed between listing and look; the next one is 50 ms away.
@@ -67,6 +73,7 @@ final class FolderSampler implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         look();
-        folder.close();
+        folders.forEach(DataFolder::close);
+        folders.clear();
     }
 }

@@ -22,7 +22,7 @@ import picocli.CommandLine.ParseResult;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {
             DemoCommand.class,
-            DemoChild.class,
+            ReplayChild.class,
             ReplayCommand.class,
             PutCommand.class,
             GetCommand.class,

@@ -14,6 +14,12 @@ final class ReplayOptions {
     /** The largest block that fits a segment with its header and footer pages. */
     static final long BLOCK_BYTES_MAX = 32L << 20;
 
+    /** Pages of a segment that hold no blocks: header, batch headers, footer. */
+    private static final long SEGMENT_OWN_BYTES = 16L << 10;
+
+    /** Segments that are open at once, and as many that can leave. */
+    private static final int POOL_SEGMENTS_MIN = 8;
+
     private static final List<String> POLICIES = List.of("second-chance", "segment-lru", "fifo");
     private static final List<String> ADMISSIONS = List.of("all", "reuse", "duel");
     private static final int CONCURRENCY_MAX = 256;
@@ -142,6 +148,54 @@ final class ReplayOptions {
                 && (segmentBytes < 64 << 10 || segmentBytes > 64 << 20 || Long.bitCount(segmentBytes) != 1)) {
             throw bad("--segment-bytes is " + segmentBytes + "; give a power of two from 64kb to 64mb");
         }
+    }
+
+    /** Refuses what the store can't do, or can't hold with these sizes: contradictions that would end the first save. */
+    void checkStore() {
+        if (data.size() > 1) {
+            throw bad("--data is given " + data.size() + " times, but a store lies in one folder; give one");
+        }
+        if (!"fifo".equals(policy)) {
+            System.err.println("note: --policy " + policy + " is not there yet; segments leave oldest first");
+        }
+        if (!"all".equals(admission)) {
+            throw bad("--ssd-write-policy " + admission + " is not there yet; give all");
+        }
+        if (segmentBytes != null && segmentBytes < blockBytes + SEGMENT_OWN_BYTES) {
+            throw bad("--block-bytes is " + Sizes.text(blockBytes) + " and --segment-bytes " + Sizes.text(segmentBytes)
+                    + "; a segment has to hold a block and " + Sizes.text(SEGMENT_OWN_BYTES)
+                    + " of its own: give larger segments, or leave --segment-bytes out");
+        }
+        long poolNeeded = Math.max(8 * blockBytes, segmentBytes == null ? 0 : POOL_SEGMENTS_MIN * segmentBytes);
+        if (poolBytes < poolNeeded) {
+            throw bad("--pool-size is " + Sizes.text(poolBytes) + "; give at least " + Sizes.text(poolNeeded)
+                    + ": room for 8 blocks and for " + POOL_SEGMENTS_MIN + " segments, open ones and others");
+        }
+    }
+
+    /** What the child processes are told, but for the folders. */
+    ChildOptions child(TraceOptions trace) {
+        ChildOptions child = new ChildOptions();
+        child.trace = trace.file;
+        child.format = trace.format;
+        child.blockTokens = trace.blockTokens;
+        child.limit = trace.requestsMax();
+        child.blockBytes = Math.toIntExact(blockBytes);
+        child.poolBytes = poolBytes;
+        child.capBytes = capBytes;
+        child.segmentBytes = segmentBytes == null ? 0 : segmentBytes;
+        child.onFull = ChildOptions.OnFull.valueOf(onFull.toUpperCase(Locale.ROOT));
+        child.concurrency = concurrency;
+        child.seed = seed;
+        return child;
+    }
+
+    /** How the store ends on the way. */
+    Replay.Restart restart() {
+        if (restartAt == null) {
+            return Replay.Restart.NONE;
+        }
+        return "clean".equals(restartKind) ? Replay.Restart.CLEAN : Replay.Restart.KILL;
     }
 
     private String choice(String flag, String value, List<String> choices) {

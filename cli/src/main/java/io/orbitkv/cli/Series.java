@@ -2,7 +2,7 @@ package io.orbitkv.cli;
 
 import java.util.Arrays;
 
-/** What each request of a demo found and how long it took, for the plot: 28 bytes a request. Not thread-safe. */
+/** What each request of a demo or a replay found and how long it took, for the plot: 28 bytes a request. Not thread-safe. */
 final class Series {
     private int[] blocks = new int[1 << 10];
     private int[] hostHits = new int[1 << 10];
@@ -11,7 +11,7 @@ final class Series {
     private float[] restoreMicros = new float[1 << 10];
     private float[] saveMicros = new float[1 << 10];
     private int size;
-    private int killedAt = -1;
+    private int restartedAt = -1;
 
     void add(int requestBlocks, int host, int nvme, long queryNanos, long restoreNanos, long saveNanos) {
         if (size == blocks.length) {
@@ -26,17 +26,17 @@ final class Series {
         size++;
     }
 
-    /** Marks the place of the kill: behind the requests so far. */
-    void markKill() {
-        killedAt = size;
+    /** Marks the place of the restart: behind the requests so far. */
+    void markRestart() {
+        restartedAt = size;
     }
 
     int size() {
         return size;
     }
 
-    int killedAt() {
-        return killedAt;
+    int restartedAt() {
+        return restartedAt;
     }
 
     int blocks(int request) {

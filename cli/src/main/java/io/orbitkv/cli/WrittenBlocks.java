@@ -1,6 +1,7 @@
 package io.orbitkv.cli;
 
 import java.util.Arrays;
+import java.util.BitSet;
 
 /**
  * The acknowledgements that the parent of a demo holds: for each key the segment, and the segment's use-sequence, under
@@ -15,6 +16,7 @@ final class WrittenBlocks {
     private int[] segments = new int[1 << 10];
     private long[] useSequences = new long[1 << 10];
     private int[] slots = new int[1 << 12]; // block number + 1; 0 is free
+    private final BitSet damaged = new BitSet();
     private int blocks;
 
     /** Blocks acknowledged. */
@@ -35,6 +37,19 @@ final class WrittenBlocks {
         }
         segments[slots[slot] - 1] = segment;
         useSequences[slots[slot] - 1] = useSequence;
+        damaged.clear(slots[slot] - 1);
+    }
+
+    /** Notes that the store has found a block damaged and forgotten it; until it is acknowledged again. */
+    void damaged(byte[] key, int offset) {
+        int slot = slot(key, offset);
+        if (slots[slot] != 0) {
+            damaged.set(slots[slot] - 1);
+        }
+    }
+
+    boolean isDamaged(int block) {
+        return damaged.get(block);
     }
 
     /** All keys, back to back, in the order in which they were first acknowledged; only the first {@link #blocks()}. */

@@ -520,6 +520,11 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    /** Bytes of a segment of the log. */
+    public int logSegmentBytes() {
+        return opened.geometry().segmentBytes();
+    }
+
     /** What opening found. */
     public OpenReport openReport() {
         return report;

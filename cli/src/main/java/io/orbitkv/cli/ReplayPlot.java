@@ -4,10 +4,10 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * Draws a demo as SVG, two panels over the requests: hit rate by tier (stacked, averaged over a window) and the median
- * latencies of query, restore and save on a logarithmic scale. The kill is a line through both.
+ * Draws a demo or a replay as SVG, two panels over the requests: hit rate by tier (stacked, averaged over a window) and the median
+ * latencies of query, restore and save on a logarithmic scale. A restart is a line through both.
  */
-final class DemoPlot {
+final class ReplayPlot {
     private static final int WIDTH = 960;
     private static final int HEIGHT = 620;
     private static final int LEFT = 76;
@@ -28,37 +28,39 @@ final class DemoPlot {
     private final int points;
     private final StringBuilder svg = new StringBuilder(1 << 15);
 
-    private DemoPlot(Series series) {
+    private ReplayPlot(Series series) {
         this.series = series;
         points = Math.max(1, Math.min(POINTS_MAX, series.size() / 4));
     }
 
-    /** The whole document. */
-    static String svg(Series series, DemoOptions options) {
-        return new DemoPlot(series).draw(options);
+    /**
+     * The whole document.
+     *
+     * @param title the heading
+     * @param what what was run, and on what, in a line
+     * @param restart what the line of the restart is called
+     */
+    static String svg(Series series, String title, String what, String restart) {
+        return new ReplayPlot(series).draw(title, what, restart);
     }
 
-    private String draw(DemoOptions options) {
+    /** What was run on what, in a line. */
+    static String what(String requests, Series series, ChildOptions options) {
+        return requests + " · " + series.size() + " requests · blocks of " + Sizes.text(options.blockBytes)
+                + " · pool " + Sizes.text(options.poolBytes) + " · cap " + Sizes.text(options.capBytes);
+    }
+
+    private String draw(String title, String what, String restart) {
         svg.append("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + WIDTH + "\" height=\"" + HEIGHT
                 + "\" viewBox=\"0 0 " + WIDTH + " " + HEIGHT + "\" font-family=\"system-ui, sans-serif\""
                 + " font-size=\"12\" fill=\"" + INK + "\">\n");
         svg.append("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
-        String what = options.trace == null
-                ? "generated chats, seed " + options.seed
-                : options.trace.getFileName().toString();
-        text(LEFT, 30, "start", 18, "OrbitKV demo: hits before and after kill -9");
-        text(
-                LEFT,
-                50,
-                "start",
-                12,
-                what + " · " + series.size() + " requests · blocks of "
-                        + Sizes.text(options.blockBytes) + " · pool " + Sizes.text(options.poolBytes) + " · cap "
-                        + Sizes.text(options.capBytes));
+        text(LEFT, 30, "start", 18, title);
+        text(LEFT, 50, "start", 12, what);
         hitRates();
         latencies();
         axis();
-        kill();
+        restart(restart);
         return svg.append("</svg>\n").toString();
     }
 
@@ -184,14 +186,14 @@ final class DemoPlot {
         return step;
     }
 
-    private void kill() {
-        if (series.killedAt() < 0) {
+    private void restart(String name) {
+        if (series.restartedAt() < 0) {
             return;
         }
-        double x = x(series.killedAt());
+        double x = x(series.restartedAt());
         line(x, UPPER_TOP, x, LOWER_BOTTOM, INK, " stroke-dasharray=\"5 4\"");
         boolean left = x > WIDTH - RIGHT - 150;
-        text(left ? x - 6 : x + 6, UPPER_BOTTOM + 30, left ? "end" : "start", 12, "kill -9, restart");
+        text(left ? x - 6 : x + 6, UPPER_BOTTOM + 30, left ? "end" : "start", 12, name);
     }
 
     private int first(int point) {

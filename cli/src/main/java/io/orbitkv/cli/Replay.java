@@ -7,62 +7,92 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /**
- * One run of a demo: starts the child, collects what it says, kills it between two frames, starts another one on the
- * same folder, and asks it for every block that the first had called written.
+ * One run of a demo or a replay: starts the child that owns the store, collects what it says, ends or kills it between two
+ * frames, starts another one on the same folders, and asks it for every block that the first had called written.
+ *
+ * <p>After a kill a child of its own answers: it restores every block, which changes what the store thinks is used, and is
+ * killed in turn; the child that goes on finds the store as the first kill left it.
  */
-final class Demo {
-    private static final int KEY_BYTES = WrittenBlocks.KEY_BYTES;
+final class Replay {
+    /** How the store ends on the way. */
+    enum Restart {
+        /** It does not. */
+        NONE,
+        /** It is closed. */
+        CLEAN,
+        /** Its process is killed with SIGKILL. */
+        KILL
+    }
 
+    private static final int KEY_BYTES = WrittenBlocks.KEY_BYTES;
     private static final int LOST_SHOWN_MAX = 10;
 
-    private final DemoOptions options;
-    private final Path folder;
+    private final ChildOptions options;
     private final Workload workload;
-    private final int killAfter;
     private final Terminal terminal = Terminal.onStderr();
+    private final BitSet finished = new BitSet();
     private final byte[] key = new byte[KEY_BYTES];
+    private final Cost cost;
 
+    final Restart restart;
+    final int restartAfter;
     final Series series = new Series();
     final WrittenBlocks written = new WrittenBlocks();
+
+    /** What happened before the restart: all of it where there is none. */
     final Phase before;
+
+    /** What happened after the restart. */
     final Phase after;
+
+    /** The opening that the restart is judged by, the first one after it. */
+    final Phase restarted;
+
     int askedBlocks;
     long lostWritten;
     long reusedSince;
-    long wrongAfterKill;
+    long damagedAtRestart;
+    long wrongAtRestart;
     long restartNanos;
+    long unreachableBytes = -1;
     long diskPeakBytes;
     long diskSamples;
     long elapsedNanos;
-    private long killedNanos;
-    private int lastRequest = -1;
+    private long endedNanos;
 
     /**
      * Prepares a run.
      *
-     * @param killAfter requests after which the child is killed, 1 to requests - 1
+     * @param restart how the store ends on the way
+     * @param restartAfter requests after which it does, 1 to requests - 1
      */
-    Demo(DemoOptions options, Path folder, Workload workload, int killAfter) {
+    Replay(ChildOptions options, Workload workload, Restart restart, int restartAfter) {
         this.options = options;
-        this.folder = folder;
         this.workload = workload;
-        this.killAfter = killAfter;
-        before = new Phase((int) options.blockBytes);
-        after = new Phase((int) options.blockBytes);
+        this.restart = restart;
+        this.restartAfter = restartAfter;
+        cost = new Cost(options.blockTokens);
+        before = new Phase(options.blockBytes);
+        after = new Phase(options.blockBytes);
+        restarted = restart == Restart.CLEAN ? after : new Phase(options.blockBytes);
     }
 
     /** Runs it; the fields hold the outcome. */
     void run() {
         long began = System.nanoTime();
-        try (FolderSampler sampler = new FolderSampler(folder)) {
-            runUntilKilled();
-            runAgain();
+        try (FolderSampler sampler = new FolderSampler(options.data)) {
+            switch (restart) {
+                case NONE -> life(before, workload.requests(), ReplayChild.Check.NONE);
+                case CLEAN -> runThroughStop();
+                case KILL -> runThroughKill();
+            }
             sampler.close();
             diskPeakBytes = sampler.peakBytes();
             diskSamples = sampler.samples();
@@ -72,21 +102,35 @@ final class Demo {
         elapsedNanos = System.nanoTime() - began;
     }
 
+    private void runThroughStop() {
+        life(before, restartAfter, ReplayChild.Check.NONE);
+        endedNanos = System.nanoTime();
+        series.markRestart();
+        note("stopped cleanly after " + before.requests + " requests; starting again");
+        life(after, workload.requests(), ReplayChild.Check.PLACES);
+    }
+
+    private void runThroughKill() {
+        runUntilKilled();
+        check();
+        life(after, workload.requests(), ReplayChild.Check.NONE);
+    }
+
     private void runUntilKilled() {
         long began = System.nanoTime();
-        try (ChildJvm child = ChildJvm.start(arguments(0, false))) {
-            while (before.requests < killAfter) {
+        try (ChildJvm child = ChildJvm.start(arguments(workload.requests(), ReplayChild.Check.NONE))) {
+            while (before.requests < restartAfter) {
                 if (frame(child, before) == Frames.DONE) {
                     throw new OrbitKvException(ErrorCode.BUG, "the child ended before it was to be killed");
                 }
             }
             child.kill(); // it is some requests ahead by now, in the middle of one
-            killedNanos = System.nanoTime();
+            endedNanos = System.nanoTime();
             drain(child);
             child.await();
         }
         before.wallNanos = System.nanoTime() - began;
-        series.markKill();
+        series.markRestart();
         note("killed with SIGKILL after " + before.requests + " requests; " + written.blocks()
                 + " blocks were acknowledged as written; starting again");
     }
@@ -104,52 +148,75 @@ final class Demo {
         }
     }
 
-    private void runAgain() {
-        long began = System.nanoTime();
-        try (ChildJvm child = ChildJvm.start(arguments(lastRequest + 1, true))) {
-            expect(child, Frames.OPENED, after);
-            restartNanos = System.nanoTime() - killedNanos;
-            askedBlocks = written.blocks(); // what the second process writes is its own matter
+    /** Has every acknowledged block restored by a child that is killed afterwards. */
+    private void check() {
+        try (ChildJvm child = ChildJvm.start(arguments(workload.requests(), ReplayChild.Check.BYTES))) {
+            expect(child, Frames.OPENED, restarted);
+            restartNanos = System.nanoTime() - endedNanos;
             ask(child);
-            note("restarted: " + after.kind + ", " + after.blocksIndexed + " blocks indexed in "
-                    + after.openNanos / 1_000_000 + " ms; of " + askedBlocks + " acknowledged blocks "
-                    + (askedBlocks - reusedSince - lostWritten) + " found, " + reusedSince
-                    + " reused since, " + lostWritten + " lost");
+            child.kill();
+            child.await();
+        }
+        noteAnswers();
+    }
+
+    /** Runs a child from the first request that is not finished to a stop. */
+    private void life(Phase phase, int until, ReplayChild.Check check) {
+        long began = System.nanoTime();
+        try (ChildJvm child = ChildJvm.start(arguments(until, check))) {
+            expect(child, Frames.OPENED, phase);
+            if (check != ReplayChild.Check.NONE) {
+                restartNanos = System.nanoTime() - endedNanos;
+                ask(child);
+                noteAnswers();
+            }
             int kind;
             do {
-                kind = frame(child, after);
+                kind = frame(child, phase);
             } while (kind != Frames.DONE);
             int exitCode = child.await();
             if (exitCode != 0) {
                 throw child.died(null);
             }
         }
-        after.wallNanos = System.nanoTime() - began;
+        phase.wallNanos = System.nanoTime() - began;
     }
 
-    private List<String> arguments(int from, boolean check) {
-        List<String> arguments = new ArrayList<>(List.of("demo-child", "--from=" + from));
-        arguments.addAll(options.arguments(folder));
-        if (check) {
-            arguments.add("--check");
+    private List<String> arguments(int until, ReplayChild.Check check) {
+        int from = finished.length();
+        List<String> arguments = new ArrayList<>(List.of("replay-child"));
+        arguments.addAll(options.arguments());
+        arguments.addAll(List.of("--from=" + from, "--until=" + until, "--check=" + check));
+        if (finished.cardinality() < from) { // workers had begun these and were killed before they had ended them
+            BitSet open = (BitSet) finished.clone();
+            open.flip(0, from);
+            arguments.add(
+                    "--again=" + open.stream().mapToObj(Integer::toString).collect(Collectors.joining(",")));
         }
         return arguments;
     }
 
     /** Asks for every acknowledged block; the questions go out on a thread of their own, since both pipes are small. */
     private void ask(ChildJvm child) {
-        Thread questions = new Thread(() -> writeQuestions(child), "demo-questions");
+        askedBlocks = written.blocks();
+        Thread questions = new Thread(() -> writeQuestions(child), "replay-questions");
         questions.setDaemon(true);
         questions.start();
         try {
             for (int block = 0; block < askedBlocks; ) {
                 DataInputStream frames = child.frames();
                 int kind = frames.readByte();
+                if (kind == Frames.FAILED) {
+                    read(frames, kind, restarted);
+                }
                 if (kind != Frames.ANSWERS) {
                     throw unexpected(kind);
                 }
                 for (int left = frames.readInt(); left > 0; left--) {
                     judge(block++, frames.readByte(), frames.readLong());
+                }
+                if (terminal.isDue()) {
+                    terminal.show("asked for " + block + " of " + askedBlocks + " acknowledged blocks");
                 }
             }
             questions.join();
@@ -175,24 +242,33 @@ final class Demo {
         }
     }
 
-    /** A written block may be gone only where its segment was put to another use since. */
+    /** A written block may be gone only where its segment was put to another use since, or its bytes were damaged. */
     private void judge(int block, int state, long useSequenceNow) {
         switch (state) {
             case Frames.FOUND -> {}
-            case Frames.WRONG -> wrongAfterKill++;
+            case Frames.WRONG -> wrongAtRestart++;
+            case Frames.DAMAGED_BLOCK -> damagedAtRestart++;
             default -> {
                 if (useSequenceNow > written.useSequence(block)) {
                     reusedSince++;
-                } else {
-                    if (lostWritten++ < LOST_SHOWN_MAX) {
-                        note("lost: key "
-                                + HexFormat.of().formatHex(written.keys(), block * KEY_BYTES, (block + 1) * KEY_BYTES)
-                                + ", acknowledged in segment " + written.segment(block) + " with use-sequence "
-                                + written.useSequence(block) + ", which is at " + useSequenceNow);
-                    }
+                } else if (written.isDamaged(block)) {
+                    damagedAtRestart++;
+                } else if (lostWritten++ < LOST_SHOWN_MAX) {
+                    note("lost: key "
+                            + HexFormat.of().formatHex(written.keys(), block * KEY_BYTES, (block + 1) * KEY_BYTES)
+                            + ", acknowledged in segment " + written.segment(block) + " with use-sequence "
+                            + written.useSequence(block) + ", which is at " + useSequenceNow);
                 }
             }
         }
+    }
+
+    private void noteAnswers() {
+        note("restarted: " + restarted.kind + ", " + restarted.blocksIndexed + " blocks indexed in "
+                + restarted.openNanos / 1_000_000 + " ms; of " + askedBlocks + " acknowledged blocks "
+                + (askedBlocks - reusedSince - lostWritten - damagedAtRestart) + " found, " + reusedSince
+                + " reused since, " + (damagedAtRestart > 0 ? damagedAtRestart + " damaged, " : "") + lostWritten
+                + " lost");
     }
 
     private void expect(ChildJvm child, int expected, Phase phase) {
@@ -230,9 +306,9 @@ final class Demo {
         }
         if (terminal.isDue()) {
             terminal.show(String.format(
-                    "%s the kill: request %d of %d, hit rate %.1f %% (host %d, nvme %d blocks), %s saved",
-                    phase == before ? "before" : "after",
-                    lastRequest + 1,
+                    "%srequest %d of %d, hit rate %.1f %% (host %d, nvme %d blocks), %s saved",
+                    restart == Restart.NONE ? "" : phase == before ? "before the restart: " : "after the restart: ",
+                    finished.cardinality(),
                     workload.requests(),
                     100 * phase.hitRate(),
                     phase.hostHits,
@@ -243,20 +319,20 @@ final class Demo {
 
     private void read(DataInputStream in, int kind, Phase phase) throws IOException {
         switch (kind) {
-            case Frames.OPENED -> {
-                phase.kind = in.readUTF();
-                phase.openNanos = in.readLong();
-                phase.firstQueryNanos = in.readLong();
-                phase.blocksIndexed = in.readLong();
-            }
+            case Frames.OPENED -> phase.readOpened(in);
             case Frames.REQUEST -> readRequest(in, phase);
+            case Frames.COUNTERS -> phase.readCounters(in);
             case Frames.WRITTEN -> {
                 in.readFully(key);
-                in.readLong(); // its position, which has passed
                 int segment = in.readInt();
                 written.put(key, 0, segment, in.readLong());
             }
+            case Frames.DAMAGED -> {
+                in.readFully(key);
+                written.damaged(key, 0);
+            }
             case Frames.GONE -> phase.gone++;
+            case Frames.UNREACHABLE -> unreachableBytes = in.readLong();
             case Frames.DONE -> {}
             case Frames.FAILED -> throw failure(in.readUTF(), in.readUTF());
             default -> throw unexpected(kind);
@@ -264,40 +340,15 @@ final class Demo {
     }
 
     private void readRequest(DataInputStream in, Phase phase) throws IOException {
-        int request = in.readInt();
-        int blocks = in.readInt();
-        int host = in.readInt();
-        int nvme = in.readInt();
-        int wrong = in.readInt();
-        int saved = in.readInt();
-        int dropped = in.readInt();
-        int missed = in.readInt();
-        long queryNanos = in.readLong();
-        long restoreNanos = in.readLong();
-        long saveNanos = in.readLong();
-        long nvmeBytes = in.readLong();
-        long driveBytes = in.readLong(); // the frame is whole only now: nothing of it counted until here
-        lastRequest = request;
-        phase.requests++;
-        phase.blocks += blocks;
-        phase.hostHits += host;
-        phase.nvmeHits += nvme;
-        phase.wrong += wrong;
-        phase.saved += saved;
-        phase.dropped += dropped;
-        phase.shortBlocks += missed;
-        phase.restoreNanosSum += restoreNanos;
-        phase.saveNanosSum += saveNanos;
-        phase.nvmeHitBytes = nvmeBytes;
-        phase.driveReadBytes = driveBytes;
-        Phase.record(phase.queryNanos, queryNanos);
-        if (host + nvme > 0) {
-            Phase.record(phase.restoreNanos, restoreNanos);
-        }
-        if (saved > 0) {
-            Phase.record(phase.saveNanos, saveNanos);
-        }
-        series.add(blocks, host, nvme, queryNanos, restoreNanos, saveNanos);
+        RequestOutcome outcome = phase.readRequest(in, cost);
+        finished.set(outcome.request);
+        series.add(
+                outcome.blocks,
+                outcome.hostHits,
+                outcome.nvmeHits,
+                outcome.queryNanos,
+                outcome.restoreNanos,
+                outcome.saveNanos);
     }
 
     private static OrbitKvException failure(String code, String message) {

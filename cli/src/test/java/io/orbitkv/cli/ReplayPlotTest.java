@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.StringReader;
-import java.nio.file.Path;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,18 +15,18 @@ import org.xml.sax.InputSource;
  * Goal: the plot is XML that a browser takes, whatever was measured.
  * Method: parse plots of few, many and odd requests, and look for what must be in them.
  */
-class DemoPlotTest {
+class ReplayPlotTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 7, 12_031})
     void isWellFormed(int requests) throws Exception {
         Series series = new Series();
         for (int i = 0; i < requests; i++) {
             if (i == requests / 2) {
-                series.markKill();
+                series.markRestart();
             }
             series.add(20, i % 7, i % 13, 1_000L + i, i % 3 == 0 ? 0 : 80_000, i % 5 == 0 ? 0 : 3_000_000);
         }
-        Document svg = parse(DemoPlot.svg(series, options()));
+        Document svg = parse(ReplayPlot.svg(series, "a title", "a trace", "kill -9"));
         assertEquals("svg", svg.getDocumentElement().getTagName());
         assertEquals(5, svg.getElementsByTagName("path").getLength(), "two areas and three curves");
         assertTrue(svg.getDocumentElement().getTextContent().contains("kill -9"));
@@ -35,22 +34,12 @@ class DemoPlotTest {
 
     @Test
     void escapesNames() throws Exception {
-        DemoOptions options = options();
-        options.trace = Path.of("a<b>&c.jsonl");
         Series series = new Series();
         series.add(1, 0, 0, 1, 0, 0);
-        assertTrue(parse(DemoPlot.svg(series, options))
+        assertTrue(parse(ReplayPlot.svg(series, "a title", "a<b>&c.jsonl", ""))
                 .getDocumentElement()
                 .getTextContent()
                 .contains("a<b>&c.jsonl"));
-    }
-
-    private static DemoOptions options() {
-        DemoOptions options = new DemoOptions();
-        options.blockBytes = 64 << 10;
-        options.poolBytes = 64 << 20;
-        options.capBytes = 512 << 20;
-        return options;
     }
 
     private static Document parse(String text) throws Exception {
