@@ -232,6 +232,16 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return reads.queued();
     }
 
+    /** Bytes of writes that the drive works on: reads wait behind them. Any thread. */
+    public long writeBytesInFlight() {
+        return context.io.writeBytesInFlight();
+    }
+
+    /** Flushes that the drive works on. Any thread. */
+    public int flushesInFlight() {
+        return context.io.flushesInFlight();
+    }
+
     /** Segments that hold nothing, or are being made ready for new blocks. Any thread. */
     public int segmentsFree() {
         SegmentTable table = context.table;
@@ -334,6 +344,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     }
 
     private void onCompletion(long token, int result) {
+        context.io.ended(token, result);
         switch (Token.purpose(token)) {
             case Token.PAYLOAD -> lanes[Token.major(token)].onPayload(result);
             case Token.BATCH_HEADER -> lanes[Token.major(token)].onHeader(result);
