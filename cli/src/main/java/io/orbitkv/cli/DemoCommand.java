@@ -63,7 +63,7 @@ final class DemoCommand implements Callable<Integer> {
                     options.trace + " has one request; give a trace of at least 2, one for each side of the kill");
         }
         int killAfter = (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
-        try (DataFolders folders = DataFolders.of(named, "orbitkv-demo-")) {
+        try (ReplayFolders folders = ReplayFolders.of(named, "orbitkv-demo-")) {
             child.data = folders.paths();
             Replay replay = new Replay(child, workload, Replay.Restart.KILL, killAfter);
             replay.run();

@@ -28,7 +28,7 @@ final class ReplayRun {
             throw options.bad(trace.file + " has one request; give a trace of at least 2, one for each side of"
                     + " --restart-at");
         }
-        try (DataFolders folders = DataFolders.of(options.data, "orbitkv-replay-")) {
+        try (ReplayFolders folders = ReplayFolders.of(options.data, "orbitkv-replay-")) {
             child.data = folders.paths();
             Replay replay = new Replay(child, workload, restart, restartAfter(workload.requests()));
             replay.run();

@@ -7,12 +7,12 @@ import java.util.List;
  * The data folders of a demo or a replay: those that the user named, which stay, or a temporary one, which is removed at
  * the end, an interrupt included, unless something is to be looked at.
  */
-final class DataFolders implements AutoCloseable {
+final class ReplayFolders implements AutoCloseable {
     private final List<Path> folders;
     private final Thread interrupted;
     private boolean keep;
 
-    private DataFolders(List<Path> folders, boolean keep) {
+    private ReplayFolders(List<Path> folders, boolean keep) {
         this.folders = List.copyOf(folders);
         this.keep = keep;
         interrupted = new Thread(this::removeAfterChildren, "remove-folder");
@@ -27,10 +27,10 @@ final class DataFolders implements AutoCloseable {
      * @param named what the user named; empty for a temporary folder
      * @param prefix what the temporary folder's name begins with
      */
-    static DataFolders of(List<Path> named, String prefix) {
+    static ReplayFolders of(List<Path> named, String prefix) {
         return named.isEmpty()
-                ? new DataFolders(List.of(TemporaryFolders.create(prefix)), false)
-                : new DataFolders(named, true);
+                ? new ReplayFolders(List.of(TemporaryFolders.create(prefix)), false)
+                : new ReplayFolders(named, true);
     }
 
     List<Path> paths() {
