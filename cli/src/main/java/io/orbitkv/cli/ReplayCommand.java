@@ -2,7 +2,6 @@ package io.orbitkv.cli;
 
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -48,21 +47,12 @@ final class ReplayCommand implements Callable<Integer> {
         options.check();
         simulation.check(simulate);
         if (plot != null) {
-            requireWritable(plot);
+            PlotFile.requireWritable(plot);
         }
         if (simulate) {
             return new SimulateRun(trace, simulation, options, plot, common).run();
         }
         throw new OrbitKvException(
                 ErrorCode.BAD_FLAG, "a replay against a store is not there yet; add --simulate to run keys only");
-    }
-
-    /** Finds out before the run that the plot could not be written after it. */
-    private void requireWritable(Path file) {
-        Path parent = file.toAbsolutePath().getParent();
-        if (Files.isDirectory(file) || !Files.isDirectory(parent) || !Files.isWritable(parent)) {
-            throw options.bad("cannot write the plot to " + file + " given with --plot; name a file in a folder that"
-                    + " exists and can be written");
-        }
     }
 }
