@@ -52,9 +52,7 @@ final class DemoCommand implements Callable<Integer> {
             throw options.bad("--kill-at is " + killAt + "; give a fraction between 0 and 1, for example 0.5");
         }
         Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
-        if (PlotFile.problem(plotFile) != null) {
-            throw options.bad(PlotFile.problem(plotFile));
-        }
+        PlotFile.requireWritable(plotFile);
         List<Path> named = options.data == null ? List.of() : List.of(options.data);
         ChildOptions child = options.child();
         Workload workload = child.workload();

@@ -24,6 +24,7 @@ import picocli.CommandLine.ParseResult;
             DemoCommand.class,
             ReplayChild.class,
             ReplayCommand.class,
+            PlanCommand.class,
             PutCommand.class,
             GetCommand.class,
             VerifyCommand.class,

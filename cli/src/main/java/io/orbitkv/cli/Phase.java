@@ -1,5 +1,6 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.bench.simulate.Compute;
 import java.io.DataInputStream;
 import java.io.IOException;
 import org.HdrHistogram.Histogram;
@@ -63,7 +64,7 @@ final class Phase {
     }
 
     /** The frame counts once it is whole: a killed child may have said half of it. */
-    RequestOutcome readRequest(DataInputStream in, Cost cost) throws IOException {
+    RequestOutcome readRequest(DataInputStream in, int blockTokens) throws IOException {
         outcome.begin(in.readInt(), in.readInt());
         outcome.hostHits = in.readInt();
         outcome.nvmeHits = in.readInt();
@@ -76,11 +77,11 @@ final class Phase {
         outcome.saveNanos = in.readLong();
         outcome.waitedNanos = in.readLong();
         outcome.estimatedNanos = in.readLong();
-        count(cost);
+        count(blockTokens);
         return outcome;
     }
 
-    private void count(Cost cost) {
+    private void count(int blockTokens) {
         int restored = outcome.hostHits + outcome.nvmeHits;
         requests++;
         blocks += outcome.blocks;
@@ -90,8 +91,8 @@ final class Phase {
         saved += outcome.saved;
         dropped += outcome.dropped;
         shortBlocks += outcome.shortBlocks;
-        askedOperations += cost.operations(outcome.blocks);
-        savedOperations += cost.operations(restored);
+        askedOperations += Compute.ofPrefix((long) outcome.blocks * blockTokens);
+        savedOperations += Compute.ofPrefix((long) restored * blockTokens);
         restoreNanosSum += outcome.restoreNanos;
         saveNanosSum += outcome.saveNanos;
         waitedNanosSum += outcome.waitedNanos;

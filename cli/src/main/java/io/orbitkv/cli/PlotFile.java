@@ -6,18 +6,19 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Where a command writes its plot. */
+/** Where a plot goes. */
 final class PlotFile {
     private PlotFile() {}
 
-    /** What is wrong with the file, found out before a run that ends with a plot; null when it can be written. */
-    static String problem(Path file) {
+    /** Finds out before a run that the plot could not be written after it. */
+    static void requireWritable(Path file) {
         Path parent = file.toAbsolutePath().getParent();
-        boolean good = !Files.isDirectory(file) && Files.isDirectory(parent) && Files.isWritable(parent);
-        return good
-                ? null
-                : "cannot write the plot to " + file + " given with --plot; name a file in a folder that exists and can"
-                        + " be written";
+        if (Files.isDirectory(file) || parent == null || !Files.isDirectory(parent) || !Files.isWritable(parent)) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_FLAG,
+                    "cannot write the plot to " + file + " given with --plot; name a file in a folder that exists and"
+                            + " can be written");
+        }
     }
 
     static void write(Path file, String svg) {

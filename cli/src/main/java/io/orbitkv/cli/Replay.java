@@ -39,7 +39,6 @@ final class Replay {
     private final Terminal terminal = Terminal.onStderr();
     private final BitSet finished = new BitSet();
     private final byte[] key = new byte[KEY_BYTES];
-    private final Cost cost;
 
     final Restart restart;
     final int restartAfter;
@@ -78,7 +77,6 @@ final class Replay {
         this.workload = workload;
         this.restart = restart;
         this.restartAfter = restartAfter;
-        cost = new Cost(options.blockTokens);
         before = new Phase(options.blockBytes);
         after = new Phase(options.blockBytes);
         restarted = restart == Restart.CLEAN ? after : new Phase(options.blockBytes);
@@ -340,7 +338,7 @@ final class Replay {
     }
 
     private void readRequest(DataInputStream in, Phase phase) throws IOException {
-        RequestOutcome outcome = phase.readRequest(in, cost);
+        RequestOutcome outcome = phase.readRequest(in, options.blockTokens);
         finished.set(outcome.request);
         series.add(
                 outcome.blocks,

@@ -44,8 +44,8 @@ final class ReplayCommand implements Callable<Integer> {
         trace.check();
         options.check();
         simulation.check(simulate);
-        if (plot != null && PlotFile.problem(plot) != null) {
-            throw options.bad(PlotFile.problem(plot));
+        if (plot != null) {
+            PlotFile.requireWritable(plot);
         }
         if (simulate) {
             return new SimulateRun(trace, simulation, options, plot, common).run();

@@ -1,0 +1,152 @@
+package io.orbitkv.bench.simulate;
+
+/**
+ * Runs a trace against a store: host memory before a drive, each with its own eviction.
+ *
+ * <pre>
+ * query      leading blocks that are in host memory or on the drive: hits
+ * restore    hits are used in both tiers; those from the drive are copied into host memory
+ * save       what is left and nowhere yet goes into host memory, and to the drive where admission lets it
+ * </pre>
+ *
+ * <p>New blocks of a request go on in the lane where the block before them lies open in host memory; where a request
+ * leaves what was stored, the key there picks the lane. On the drive they take the lane of the same number.
+ */
+final class TwoTiers {
+    private static final SegmentTier NONE = null;
+
+    private final KeyTrace trace;
+    private final StoreShape shape;
+    private final SegmentTier host;
+    private final SegmentTier nvme;
+    private final Admission admission;
+    private final Tally tally;
+    private final int lanes;
+
+    TwoTiers(KeyTrace trace, StoreShape shape) {
+        this.trace = trace;
+        this.shape = shape;
+        host = shape.host() == null ? NONE : new SegmentTier(shape.hostOrder(), shape.host(), trace);
+        nvme = shape.nvme() == null ? NONE : new SegmentTier(shape.nvmeOrder(), shape.nvme(), trace);
+        admission = admission();
+        tally = new Tally(trace, key -> inHost(key) || onNvme(key));
+        lanes = shape.host() == null ? shape.nvme().lanes() : shape.host().lanes();
+        if (host != NONE && nvme != NONE && shape.nvme().lanes() != lanes) {
+            throw new IllegalArgumentException(
+                    lanes + " lanes in host memory and " + shape.nvme().lanes() + " on the drive");
+        }
+    }
+
+    private Admission admission() {
+        if (nvme == NONE) {
+            return Admission.ALL;
+        }
+        long blocks = shape.nvme().capacityBlocks();
+        return switch (shape.admission()) {
+            case ALL -> Admission.ALL;
+            case REUSE -> new SecondUse(trace, blocks);
+            case DUEL -> new Duel(trace, blocks, shape.price());
+        };
+    }
+
+    SimResult run(String policy) {
+        for (int request = 0; request < trace.requests(); request++) {
+            serve(request);
+            tally.endRequest(request);
+        }
+        return tally.result(
+                policy,
+                host == NONE ? 0 : shape.host().capacityBlocks(),
+                nvme == NONE ? 0 : shape.nvme().capacityBlocks(),
+                nvme == NONE ? 0 : nvme.written(),
+                nvme == NONE ? 0 : nvme.writtenAgain());
+    }
+
+    private void serve(int request) {
+        begin(request);
+        int start = trace.start(request);
+        int end = trace.start(request + 1);
+        int miss = query(request, start, end);
+        int lane = lane(start, Math.min(miss, end - 1));
+        for (int place = start; place < miss; place++) {
+            restore(trace.key(place), lane);
+        }
+        for (int place = miss; place < end; place++) {
+            save(trace.key(place), lane);
+        }
+        admission.end(request, miss);
+    }
+
+    private void begin(int request) {
+        if (host != NONE) {
+            host.begin(request);
+        }
+        if (nvme != NONE) {
+            nvme.begin(request);
+        }
+    }
+
+    /** Counts the hits; where they end. */
+    private int query(int request, int start, int end) {
+        for (int place = start; place < end; place++) {
+            int key = trace.key(place);
+            if (inHost(key)) {
+                tally.hostHit(request, place - start);
+            } else if (onNvme(key)) {
+                tally.nvmeHit(request, place - start);
+            } else {
+                return place;
+            }
+        }
+        return end;
+    }
+
+    private int lane(int start, int place) {
+        if (lanes == 1) {
+            return 0;
+        }
+        if (host != NONE && place > start) {
+            int open = host.laneOf(trace.key(place - 1));
+            if (open >= 0) {
+                return open;
+            }
+        }
+        return (int) Long.remainderUnsigned(Mix.hash(trace.key(place)), lanes);
+    }
+
+    private void restore(int key, int lane) {
+        boolean stored = onNvme(key);
+        if (inHost(key)) {
+            host.touch(key);
+            if (!stored && nvme != NONE && shape.admission() != StoreShape.AdmissionRule.ALL && admission.admits(key)) {
+                nvme.add(key, lane);
+            }
+        }
+        if (stored) {
+            nvme.touch(key);
+            if (host != NONE && !host.has(key)) {
+                host.add(key, lane);
+            }
+        }
+    }
+
+    private void save(int key, int lane) {
+        if (inHost(key) || onNvme(key)) {
+            return;
+        }
+        if (host != NONE) {
+            host.add(key, lane);
+        }
+        if (nvme != NONE && admission.admits(key)) {
+            nvme.add(key, lane);
+        }
+    }
+
+    private boolean inHost(int key) {
+        return host != NONE && host.has(key);
+    }
+
+    private boolean onNvme(int key) {
+        return nvme != NONE && nvme.has(key);
+    }
+}
