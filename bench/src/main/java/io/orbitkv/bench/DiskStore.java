@@ -1,0 +1,257 @@
+package io.orbitkv.bench;
+
+import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.HostFolder;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.store.Blocks;
+import io.orbitkv.store.Lease;
+import io.orbitkv.store.Level;
+import io.orbitkv.store.Location;
+import io.orbitkv.store.SaveResult;
+import io.orbitkv.store.StoreOptions;
+import io.orbitkv.tiers.Durability;
+import io.orbitkv.tiers.LogGeometry;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** The store's side of {@link DiskBench}: a store whose drive holds a round's bytes, all of its log written before. */
+final class DiskStore implements AutoCloseable {
+    private static final int CALL_BLOCKS_MAX = 16;
+    private static final long CALL_BYTES_MAX = 16L << 20;
+    private static final long PROMPT_BYTES = 128L << 20;
+    private static final long POOL_BYTES = 512L << 20;
+    private static final long SOURCE_BYTES = 128L << 20;
+    private static final long SYNC_MILLIS = 60_000;
+    private static final int SEGMENT_BLOCKS = 16;
+    private static final int SEGMENT_BYTES_MIN = 4 << 20;
+    private static final int SEGMENT_BYTES_MAX = 64 << 20;
+
+    private final DiskSettings settings;
+    private final int blockBytes;
+    private final int segmentBytes;
+    private final BenchStore bench;
+    private final MemoryRegion source;
+    private final MemoryRegion target;
+    private final int promptBlocks;
+    private final int prompts;
+    private final SplittableRandom random;
+    private final Blocks blocks = Blocks.unset();
+    private final SaveResult result = new SaveResult();
+
+    /** Keys of the saved prompts, one after the other. */
+    private UnsafeBuffer keys;
+
+    DiskStore(DiskSettings settings, int blockBytes, int depth, boolean hugePages) {
+        this.settings = settings;
+        this.blockBytes = blockBytes;
+        segmentBytes = Math.max(
+                SEGMENT_BYTES_MIN, Math.min(SEGMENT_BYTES_MAX, Integer.highestOneBit(SEGMENT_BLOCKS * blockBytes)));
+        promptBlocks = (int) Math.min(PROMPT_BYTES, settings.roundBytes()) / blockBytes;
+        prompts = (int) (settings.roundBytes() / blockBytes / promptBlocks);
+        random = new SplittableRandom(settings.seed());
+        PageKind pages = hugePages ? PageKind.TRANSPARENT_HUGE : PageKind.SMALL;
+        long capBytes = settings.roundBytes() * 5 / 4 + 4 * POOL_BYTES;
+        bench = BenchStore.open(settings.folder(), blockBytes, settings.seed(), folder -> StoreOptions.in(folder)
+                .poolBytes(POOL_BYTES)
+                .capBytes(capBytes)
+                .segmentBytes(segmentBytes)
+                .blockBytesLargest(blockBytes)
+                .durability(Durability.WRITTEN)
+                .pageKind(pages)
+                .ringDepth(depth));
+        boolean good = false;
+        MemoryRegion memory = null;
+        try {
+            memory = MemoryRegion.anonymous(SOURCE_BYTES, pages, MemoryPurpose.TOOL);
+            memory.fill(0, memory.bytes(), (byte) 7);
+            target = bench.store.allocate((long) promptBlocks * blockBytes);
+            target.fill(0, target.bytes(), (byte) 9);
+            for (long written = 0; written < capBytes; written += (long) prompts * promptBlocks * blockBytes) {
+                settings.progress().accept("writing the store's files once, blocks of " + blockBytes + " bytes");
+                save(false); // the first write of a page allocates it in the file system: not what is measured
+            }
+            good = true;
+        } finally {
+            source = memory;
+            if (!good) {
+                close();
+            }
+        }
+    }
+
+    /** Bytes on huge pages of what reads land in, and whether that is nearly all of it. */
+    boolean isOnHugePages() {
+        return target.hugeBytes() >= target.bytes() * 9 / 10;
+    }
+
+    int blocksPerCall() {
+        return promptBlocks;
+    }
+
+    /**
+     * Saves a round's bytes as new prompts and waits until all of it is written.
+     *
+     * @param scattered whether the blocks of a prompt lie all over the log rather than one after the other
+     * @return nanoseconds of a block
+     */
+    double save(boolean scattered) {
+        keys = bench.freshKeys(prompts * promptBlocks);
+        int call = scattered ? 1 : (int) Math.max(1, Math.min(CALL_BLOCKS_MAX, CALL_BYTES_MAX / blockBytes));
+        int backlog = (int) Math.min(1024, POOL_BYTES / 4 / blockBytes);
+        int[] next = new int[prompts];
+        int[] open = new int[prompts];
+        for (int prompt = 0; prompt < prompts; prompt++) {
+            open[prompt] = prompt;
+        }
+        long at = 0;
+        long began = System.nanoTime();
+        for (int left = prompts; left > 0; ) {
+            int pick = scattered ? random.nextInt(left) : 0;
+            int prompt = open[pick];
+            int first = next[prompt];
+            int count = Math.min(call, promptBlocks - first);
+            if (at + (long) count * blockBytes > source.bytes()) {
+                at = 0;
+            }
+            save(prompt * promptBlocks + first, first > 0, count, at);
+            at += (long) count * blockBytes;
+            next[prompt] += count;
+            if (next[prompt] == promptBlocks) {
+                open[pick] = open[--left];
+            }
+            long due = bench.store.acceptedPosition() - backlog;
+            if (bench.store.writtenPosition() < due) { // never more behind than the queue takes
+                bench.store.sync(due, Level.WRITTEN, SYNC_MILLIS);
+            }
+        }
+        bench.sync(Level.WRITTEN);
+        return (double) (System.nanoTime() - began) / (prompts * promptBlocks);
+    }
+
+    private void save(int block, boolean hasParent, int count, long at) {
+        int key = block * BenchStore.KEY_BYTES;
+        blocks.set(source, at);
+        bench.store.save(
+                bench.shard,
+                hasParent ? keys : null,
+                hasParent ? key - BenchStore.KEY_BYTES : 0,
+                keys,
+                key,
+                count,
+                blocks,
+                result);
+        if (result.accepted() < count) {
+            throw new OrbitKvException(
+                    ErrorCode.FOUND_PROBLEMS, "a save of the benchmark was not taken: " + result + "; try --bytes 2gb");
+        }
+    }
+
+    /** Saves the prompts that are restored, then others until these have left host memory. */
+    void saveCold(boolean scattered) {
+        settings.progress().accept("saving what is restored, blocks of " + blockBytes + " bytes");
+        save(scattered);
+        UnsafeBuffer restored = keys;
+        int pushed = (int) (2 * POOL_BYTES / blockBytes);
+        UnsafeBuffer others = bench.freshKeys(pushed);
+        for (int block = 0; block < pushed; block++) {
+            blocks.set(source, 0);
+            bench.store.save(bench.shard, null, 0, others, block * BenchStore.KEY_BYTES, 1, blocks, result);
+            if (block % 16 == 15) {
+                bench.sync(Level.WRITTEN);
+            }
+        }
+        bench.sync(Level.WRITTEN);
+        keys = restored;
+        for (int block = 0; block < prompts * promptBlocks; block++) {
+            locate(block);
+        }
+    }
+
+    private Location locate(int block) {
+        Location place = bench.store.locate(bench.shard, keys, block * BenchStore.KEY_BYTES);
+        if (place.inHost() || !place.onDrive()) {
+            throw new OrbitKvException(
+                    ErrorCode.BUG, "block " + block + " of the benchmark should be on the drive alone: " + place);
+        }
+        return place;
+    }
+
+    /** Restores all prompts, each with one call; nanoseconds of a block. */
+    double restore() {
+        long before = bench.store.stats().restoredNvmeBlocks();
+        long began = System.nanoTime();
+        for (int prompt = 0; prompt < prompts; prompt++) {
+            try (Lease lease = query(prompt)) {
+                blocks.set(target, 0);
+                require(bench.store.restore(lease, bench.shard, 0, promptBlocks, blocks), promptBlocks);
+            }
+        }
+        double nanos = (double) (System.nanoTime() - began) / (prompts * promptBlocks);
+        require(bench.store.stats().restoredNvmeBlocks() - before, prompts * promptBlocks);
+        return nanos;
+    }
+
+    private Lease query(int prompt) {
+        return bench.store.query(
+                bench.family, keys, prompt * promptBlocks * BenchStore.KEY_BYTES, promptBlocks);
+    }
+
+    private static void require(long got, int wanted) {
+        if (got != wanted) {
+            throw new OrbitKvException(
+                    ErrorCode.FOUND_PROBLEMS, got + " blocks of the benchmark came from the drive, not " + wanted);
+        }
+    }
+
+    /**
+     * Single cold blocks, each restored and read with {@code pread}, in turns.
+     *
+     * @param samples how many blocks
+     * @param round which way comes first
+     * @return medians in nanoseconds: of a restore, of a pread
+     */
+    double[] single(int samples, int round) {
+        double[] restore = new double[samples];
+        double[] pread = new double[samples];
+        Map<String, StorageFile> files = new HashMap<>();
+        LogGeometry geometry = new LogGeometry(segmentBytes, 1, new byte[LogGeometry.STORE_ID_BYTES]);
+        try (DataFolder folder = HostFolder.open(bench.folder)) {
+            for (int sample = 0; sample < samples; sample++) {
+                int block = random.nextInt(prompts * promptBlocks);
+                Location place = locate(block);
+                String name = LogGeometry.fileName(geometry.file(place.segment()));
+                StorageFile file = files.computeIfAbsent(name, n -> folder.open(n, false));
+                long offset = geometry.fileOffset(place.segment(), place.page());
+                try (Lease lease = query(block / promptBlocks)) {
+                    for (int step = 0; step < 2; step++) {
+                        boolean ours = (step + sample + round) % 2 == 0;
+                        long began = System.nanoTime();
+                        if (ours) {
+                            blocks.set(target, 0);
+                            require(bench.store.restore(lease, bench.shard, block % promptBlocks, 1, blocks), 1);
+                        } else {
+                            file.read(offset, target, blockBytes, blockBytes);
+                        }
+                        (ours ? restore : pread)[sample] = System.nanoTime() - began;
+                    }
+                }
+            }
+        }
+        return new double[] {BenchRow.median(restore), BenchRow.median(pread)};
+    }
+
+    @Override
+    public void close() {
+        bench.close();
+        if (source != null) {
+            source.close();
+        }
+    }
+}
