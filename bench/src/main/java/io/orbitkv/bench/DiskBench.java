@@ -70,6 +70,7 @@ public final class DiskBench {
     private void large(Fio fio) {
         int blockBytes = settings.blockBytes();
         try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
+            store.fill();
             compare("write", store, () -> store.save(false), fio, Fio.Work.WRITE, blockBytes);
             store.saveCold(false);
             compare("restore", store, store::restore, fio, Fio.Work.READ, blockBytes);
@@ -80,6 +81,7 @@ public final class DiskBench {
     private void small(Fio fio) {
         int blockBytes = settings.randomBlockBytes();
         try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
+            store.fill();
             store.saveCold(true);
             compare("random restore", store, store::restore, fio, Fio.Work.RANDOM_READ, blockBytes);
         }

@@ -25,7 +25,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 final class DiskStore implements AutoCloseable {
     private static final int CALL_BLOCKS_MAX = 16;
     private static final long CALL_BYTES_MAX = 16L << 20;
-    private static final long PROMPT_BYTES = 128L << 20;
+    private static final long PROMPT_BYTES = 512L << 20;
     private static final long POOL_BYTES = 512L << 20;
     private static final long SOURCE_BYTES = 128L << 20;
     private static final long SYNC_MILLIS = 60_000;
@@ -36,6 +36,7 @@ final class DiskStore implements AutoCloseable {
     private final DiskSettings settings;
     private final int blockBytes;
     private final int segmentBytes;
+    private final long capBytes;
     private final BenchStore bench;
     private final MemoryRegion source;
     private final MemoryRegion target;
@@ -57,7 +58,7 @@ final class DiskStore implements AutoCloseable {
         prompts = (int) (settings.roundBytes() / blockBytes / promptBlocks);
         random = new SplittableRandom(settings.seed());
         PageKind pages = hugePages ? PageKind.TRANSPARENT_HUGE : PageKind.SMALL;
-        long capBytes = settings.roundBytes() * 5 / 4 + 4 * POOL_BYTES;
+        capBytes = settings.roundBytes() * 5 / 4 + 4 * POOL_BYTES;
         bench = BenchStore.open(settings.folder(), blockBytes, settings.seed(), folder -> StoreOptions.in(folder)
                 .poolBytes(POOL_BYTES)
                 .capBytes(capBytes)
@@ -66,27 +67,21 @@ final class DiskStore implements AutoCloseable {
                 .durability(Durability.WRITTEN)
                 .pageKind(pages)
                 .ringDepth(depth));
-        boolean good = false;
-        MemoryRegion memory = null;
-        try {
-            memory = MemoryRegion.anonymous(SOURCE_BYTES, pages, MemoryPurpose.TOOL);
-            memory.fill(0, memory.bytes(), (byte) 7);
-            target = bench.store.allocate((long) promptBlocks * blockBytes);
-            target.fill(0, target.bytes(), (byte) 9);
-            for (long written = 0; written < capBytes; written += (long) prompts * promptBlocks * blockBytes) {
-                settings.progress().accept("writing the store's files once, blocks of " + blockBytes + " bytes");
-                save(false); // the first write of a page allocates it in the file system: not what is measured
-            }
-            good = true;
-        } finally {
-            source = memory;
-            if (!good) {
-                close();
-            }
+        source = MemoryRegion.anonymous(SOURCE_BYTES, pages, MemoryPurpose.TOOL);
+        target = bench.store.allocate((long) promptBlocks * blockBytes);
+    }
+
+    /** Writes all of the log once: the first write of a page allocates it in the file system, which is not measured. */
+    void fill() {
+        source.fill(0, source.bytes(), (byte) 7);
+        target.fill(0, target.bytes(), (byte) 9);
+        for (long written = 0; written < capBytes; written += (long) prompts * promptBlocks * blockBytes) {
+            settings.progress().accept("writing the store's files once, blocks of " + blockBytes + " bytes");
+            save(false);
         }
     }
 
-    /** Bytes on huge pages of what reads land in, and whether that is nearly all of it. */
+    /** Whether what reads land in lies on huge pages. */
     boolean isOnHugePages() {
         return target.hugeBytes() >= target.bytes() * 9 / 10;
     }
@@ -250,8 +245,6 @@ final class DiskStore implements AutoCloseable {
     @Override
     public void close() {
         bench.close();
-        if (source != null) {
-            source.close();
-        }
+        source.close();
     }
 }

@@ -14,16 +14,20 @@ import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.ReadResult;
 
 /**
- * Puts blocks back: pin, read, prove, unpin, in turns of up to {@link Workspace#TURN_BLOCKS_MAX} blocks.
+ * Puts blocks back: pin, read, prove, unpin, in turns of up to {@link Workspace#RESTORE_TURN_BLOCKS_MAX} blocks.
  *
  * <p>Of each turn the reads of the drive are submitted first; while they run, the host blocks are copied, each only
- * after its full key was compared. Reads land in memory that the store owns (a staging buffer, or a destination that it
+ * after its full key was compared; then each block that was read is proved as its read ends, beside those still under
+ * way. Reads land in memory that the store owns (a staging buffer, or a destination that it
  * allocated), since a hung read can't be called back; what the drive delivered counts once its checksum over key and
  * payload is right. The first block that fails ends the restore: a short answer is a normal outcome.
  */
 final class RestorePath {
     /** Up to so many blocks the calling thread reads by itself: two thread hops cost more than they save. */
     private static final int READ_HERE_BLOCKS_MAX = 2;
+
+    /** A turn of more blocks than {@link Workspace#TURN_BLOCKS_MAX} has at most so many bytes: pins are held for its time. */
+    private static final long TURN_BYTES_MAX = 256L << 20;
 
     private final PrefixIndex index;
     private final HostTier host;
@@ -60,9 +64,12 @@ final class RestorePath {
      */
     int restore(Workspace work, MemoryRegion keyMemory, int from, int count) {
         boolean direct = landsDirectly(work, count);
-        int turnMax = direct
-                ? Workspace.TURN_BLOCKS_MAX
-                : Math.min(Workspace.TURN_BLOCKS_MAX, work.stagingBytes() / work.paddedBytes);
+        int turnMax = Math.max(
+                Workspace.TURN_BLOCKS_MAX,
+                (int) Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, TURN_BYTES_MAX / work.paddedBytes));
+        if (!direct) {
+            turnMax = Math.min(turnMax, work.stagingBytes() / work.paddedBytes);
+        }
         int done = 0;
         while (done < count) {
             work.turn(done, Math.min(turnMax, count - done));
@@ -131,17 +138,30 @@ final class RestorePath {
                 restoreFromHost(work, i);
             }
         }
-        if (!readHere && !work.batch.await(timeoutNanos)) {
+        if (!readHere && !finishReads(work, keyMemory, from)) {
             counters.readTimeouts.increment();
             work.readsAbandoned = true; // whatever happens to them from now on: their pins are given back by upkeep
             return leadingRestored(work, pinned);
         }
-        for (int i = 0; i < pinned; i++) {
-            if (work.states[i] == BlockState.NVME) {
-                finishRead(work, i, keyMemory, (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES, readHere);
-            }
+        for (int read = 0; read < work.batch.count() && readHere; read++) {
+            finishRead(work, work.readBlocks[read], keyMemory, from, readHere(work, read));
         }
         return leadingRestored(work, pinned);
+    }
+
+    /** Proves blocks in the order in which the drive delivers them; false when it is late. */
+    private boolean finishReads(Workspace work, MemoryRegion keyMemory, int from) {
+        for (int seen = 0; seen < work.batch.count(); ) {
+            int ended = work.batch.awaitMore(seen, timeoutNanos);
+            if (ended == seen) {
+                return false;
+            }
+            for (; seen < ended; seen++) {
+                boolean read = work.batch.endedResult(seen) == ReadResult.DONE;
+                finishRead(work, work.readBlocks[work.batch.endedRead(seen)], keyMemory, from, read);
+            }
+        }
+        return work.batch.await(timeoutNanos); // the last read has ended; its batch is given back right behind it
     }
 
     private static int leadingRestored(Workspace work, int pinned) {
@@ -190,6 +210,7 @@ final class RestorePath {
     private void addRead(Workspace work, int i, boolean direct) {
         int read = work.batch.count();
         work.reads[i] = read;
+        work.readBlocks[read] = i;
         if (direct) {
             long start = work.blocks.start(work.firstBlock + i, work.blockBytes);
             work.batch.add(work.extents[i], work.blockBytes, work.blocks.region(), start);
@@ -224,13 +245,14 @@ final class RestorePath {
         }
     }
 
-    private void finishRead(Workspace work, int i, MemoryRegion keyMemory, long keyAt, boolean readHere) {
+    private void finishRead(Workspace work, int i, MemoryRegion keyMemory, int from, boolean isRead) {
         int read = work.reads[i];
+        long keyAt = (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES;
         work.states[i] = BlockState.MISSED;
         try {
             MemoryRegion landed = work.batch.region(read);
             long offset = work.batch.offset(read);
-            if (!(readHere ? readHere(work, read) : work.batch.result(read) == ReadResult.DONE)) {
+            if (!isRead) {
                 counters.readErrors.increment();
                 return;
             }
