@@ -71,7 +71,7 @@ public final class DiskBench {
         int blockBytes = settings.blockBytes();
         try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
             store.fill();
-            compare("write", store, () -> store.save(false), fio, Fio.Work.WRITE, blockBytes);
+            compare("write", store, store::save, fio, Fio.Work.WRITE, blockBytes);
             store.saveCold(false);
             compare("restore", store, store::restore, fio, Fio.Work.READ, blockBytes);
             single(store);

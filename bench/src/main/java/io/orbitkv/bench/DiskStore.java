@@ -19,6 +19,7 @@ import io.orbitkv.tiers.LogGeometry;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** The store's side of {@link DiskBench}: a store whose drive holds a round's bytes, all of its log written before. */
@@ -28,7 +29,8 @@ final class DiskStore implements AutoCloseable {
     private static final long PROMPT_BYTES = 512L << 20;
     private static final long POOL_BYTES = 512L << 20;
     private static final long SOURCE_BYTES = 128L << 20;
-    private static final long SYNC_MILLIS = 60_000;
+    private static final int PROMPTS_AT_ONCE = 8;
+    private static final long WAIT_NANOS = 50_000;
     private static final int SEGMENT_BLOCKS = 16;
     private static final int SEGMENT_BYTES_MIN = 4 << 20;
     private static final int SEGMENT_BYTES_MAX = 64 << 20;
@@ -48,6 +50,9 @@ final class DiskStore implements AutoCloseable {
 
     /** Keys of the saved prompts, one after the other. */
     private UnsafeBuffer keys;
+
+    /** Where the next save takes its bytes from. */
+    private long sourceAt;
 
     DiskStore(DiskSettings settings, int blockBytes, int depth, boolean hugePages) {
         this.settings = settings;
@@ -77,7 +82,7 @@ final class DiskStore implements AutoCloseable {
         target.fill(0, target.bytes(), (byte) 9);
         for (long written = 0; written < capBytes; written += (long) prompts * promptBlocks * blockBytes) {
             settings.progress().accept("writing the store's files once, blocks of " + blockBytes + " bytes");
-            save(false);
+            save();
         }
     }
 
@@ -90,49 +95,55 @@ final class DiskStore implements AutoCloseable {
         return promptBlocks;
     }
 
-    /**
-     * Saves a round's bytes as new prompts and waits until all of it is written.
-     *
-     * @param scattered whether the blocks of a prompt lie all over the log rather than one after the other
-     * @return nanoseconds of a block
-     */
-    double save(boolean scattered) {
-        keys = bench.freshKeys(prompts * promptBlocks);
-        int call = scattered ? 1 : (int) Math.max(1, Math.min(CALL_BLOCKS_MAX, CALL_BYTES_MAX / blockBytes));
-        int backlog = (int) Math.min(1024, POOL_BYTES / 4 / blockBytes);
-        int[] next = new int[prompts];
-        int[] open = new int[prompts];
-        for (int prompt = 0; prompt < prompts; prompt++) {
-            open[prompt] = prompt;
-        }
-        long at = 0;
+    /** Saves a round's bytes as new prompts, eight at once, and waits until all is written; nanoseconds of a block. */
+    double save() {
+        int count = prompts * promptBlocks / PROMPTS_AT_ONCE;
+        int call = (int) Math.max(1, Math.min(CALL_BLOCKS_MAX, CALL_BYTES_MAX / blockBytes));
+        keys = bench.freshKeys(PROMPTS_AT_ONCE * count);
         long began = System.nanoTime();
-        for (int left = prompts; left > 0; ) {
-            int pick = scattered ? random.nextInt(left) : 0;
-            int prompt = open[pick];
-            int first = next[prompt];
-            int count = Math.min(call, promptBlocks - first);
-            if (at + (long) count * blockBytes > source.bytes()) {
-                at = 0;
-            }
-            save(prompt * promptBlocks + first, first > 0, count, at);
-            at += (long) count * blockBytes;
-            next[prompt] += count;
-            if (next[prompt] == promptBlocks) {
-                open[pick] = open[--left];
-            }
-            long due = bench.store.acceptedPosition() - backlog;
-            if (bench.store.writtenPosition() < due) { // never more behind than the queue takes
-                bench.store.sync(due, Level.WRITTEN, SYNC_MILLIS);
+        for (int first = 0; first < count; first += call) {
+            for (int prompt = 0; prompt < PROMPTS_AT_ONCE; prompt++) {
+                save(prompt * count + first, first > 0, Math.min(call, count - first));
             }
         }
         bench.sync(Level.WRITTEN);
         return (double) (System.nanoTime() - began) / (prompts * promptBlocks);
     }
 
-    private void save(int block, boolean hasParent, int count, long at) {
+    /** Saves the prompts that are restored: each in one go, or block by block in a random order of prompts. */
+    private void savePrompts(boolean scattered) {
+        keys = bench.freshKeys(prompts * promptBlocks);
+        int call = scattered ? 1 : (int) Math.max(1, Math.min(CALL_BLOCKS_MAX, CALL_BYTES_MAX / blockBytes));
+        int[] next = new int[prompts];
+        int[] open = new int[prompts];
+        for (int prompt = 0; prompt < prompts; prompt++) {
+            open[prompt] = prompt;
+        }
+        for (int left = prompts; left > 0; ) {
+            int pick = scattered ? random.nextInt(left) : 0;
+            int prompt = open[pick];
+            int count = Math.min(call, promptBlocks - next[prompt]);
+            save(prompt * promptBlocks + next[prompt], next[prompt] > 0, count);
+            next[prompt] += count;
+            if (next[prompt] == promptBlocks) {
+                open[pick] = open[--left];
+            }
+        }
+        bench.sync(Level.WRITTEN);
+    }
+
+    /** Saves consecutive blocks, as soon as the queue to the drive has room for them. */
+    private void save(int block, boolean hasParent, int count) {
+        long backlog = POOL_BYTES / 4 / blockBytes;
+        while (bench.store.acceptedPosition() + count - bench.store.writtenPosition() > backlog) {
+            LockSupport.parkNanos(WAIT_NANOS);
+        }
         int key = block * BenchStore.KEY_BYTES;
-        blocks.set(source, at);
+        if (sourceAt + (long) count * blockBytes > source.bytes()) {
+            sourceAt = 0;
+        }
+        blocks.set(source, sourceAt);
+        sourceAt += (long) count * blockBytes;
         bench.store.save(
                 bench.shard,
                 hasParent ? keys : null,
@@ -151,7 +162,7 @@ final class DiskStore implements AutoCloseable {
     /** Saves the prompts that are restored, then others until these have left host memory. */
     void saveCold(boolean scattered) {
         settings.progress().accept("saving what is restored, blocks of " + blockBytes + " bytes");
-        save(scattered);
+        savePrompts(scattered);
         UnsafeBuffer restored = keys;
         int pushed = (int) (2 * POOL_BYTES / blockBytes);
         UnsafeBuffer others = bench.freshKeys(pushed);
