@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -41,20 +42,23 @@ final class BenchStore implements AutoCloseable {
 
     /** Opens a fresh store in a new folder below the given one. */
     static BenchStore open(Path parent, int blockBytes, long poolBytes, long capBytes, int segmentBytes, long seed) {
-        Path folder;
-        try {
-            folder = Files.createTempDirectory(parent, "orbitkv-bench-");
-        } catch (IOException e) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE, "cannot make a folder in " + parent + ": " + e + "; see --data", e);
-        }
+        return open(
+                parent,
+                blockBytes,
+                seed,
+                folder -> StoreOptions.in(folder)
+                        .poolBytes(poolBytes)
+                        .capBytes(capBytes)
+                        .segmentBytes(segmentBytes)
+                        .blockBytesLargest(blockBytes));
+    }
+
+    /** Opens a fresh store with options that are made for its folder. */
+    static BenchStore open(Path parent, int blockBytes, long seed, Function<Path, StoreOptions> options) {
+        Path folder = newFolder(parent);
         KvStore store = null;
         try {
-            store = KvStore.open(StoreOptions.in(folder)
-                    .poolBytes(poolBytes)
-                    .capBytes(capBytes)
-                    .segmentBytes(segmentBytes)
-                    .blockBytesLargest(blockBytes));
+            store = KvStore.open(options.apply(folder));
             FamilyHandle family = store.openFamily(Family.builder()
                     .modelId("bench")
                     .fingerprint("bench")
@@ -73,6 +77,16 @@ final class BenchStore implements AutoCloseable {
             }
             delete(folder);
             throw e;
+        }
+    }
+
+    /** Makes a folder that nobody else has. */
+    static Path newFolder(Path parent) {
+        try {
+            return Files.createTempDirectory(parent, "orbitkv-bench-");
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE, "cannot make a folder in " + parent + ": " + e + "; see --data", e);
         }
     }
 
@@ -98,7 +112,8 @@ final class BenchStore implements AutoCloseable {
         delete(folder);
     }
 
-    private static void delete(Path folder) {
+    /** Removes a folder with all that is in it. */
+    static void delete(Path folder) {
         try (Stream<Path> files = Files.walk(folder)) {
             List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
             for (Path file : deepestFirst) {

@@ -14,18 +14,19 @@ import java.nio.file.Path;
  */
 public record Pages(long regionBytes, long regionHugeBytes, long processHugeBytes) {
     static Pages of(MemoryRegion region) {
-        return new Pages(region.bytes(), region.hugeBytes(), hugeBytesOfProcess());
+        return new Pages(region.bytes(), region.hugeBytes(), hugeBytesOfProcess("self"));
     }
 
-    private static long hugeBytesOfProcess() {
+    /** Bytes of a process, by its number, on transparent huge pages; negative where that can't be told. */
+    static long hugeBytesOfProcess(String process) {
         try {
-            for (String line : Files.readAllLines(Path.of("/proc/self/smaps_rollup"))) {
+            for (String line : Files.readAllLines(Path.of("/proc", process, "smaps_rollup"))) {
                 if (line.startsWith("AnonHugePages:")) {
                     return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
                 }
             }
         } catch (IOException e) {
-            // An old kernel: not known.
+            // An old kernel, or a process that has ended: not known.
         }
         return -1;
     }

@@ -137,9 +137,14 @@ public final class Blocks {
         return region;
     }
 
-    /** Where a block lies in native memory. */
-    long address(int block, int blockBytes) {
-        return region.address(start(block, blockBytes), blockBytes);
+    /** Whether each block starts where the one before it ends. */
+    boolean isBackToBack() {
+        return offsets == null;
+    }
+
+    /** Where a block lies in native memory, which goes on from there for at least so many bytes. */
+    long address(int block, long bytes, int blockBytes) {
+        return region.address(start(block, blockBytes), bytes);
     }
 
     long start(int block, int blockBytes) {

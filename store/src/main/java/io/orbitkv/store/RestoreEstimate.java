@@ -33,15 +33,15 @@ final class RestoreEstimate {
         private int batchBlocks;
 
         /** Counts the first blocks of a match, turn by turn. */
-        Paths count(Match match, int length) {
+        Paths count(Match match, int length, int turnBlocks) {
             hostTurns = 0;
             hostBlocks = 0;
             hereTurns = 0;
             hereBlocks = 0;
             batchTurns = 0;
             batchBlocks = 0;
-            for (int from = 0; from < length; from += Workspace.TURN_BLOCKS_MAX) {
-                int to = Math.min(length, from + Workspace.TURN_BLOCKS_MAX);
+            for (int from = 0; from < length; from += turnBlocks) {
+                int to = Math.min(length, from + turnBlocks);
                 int inHost = match.blocks(Tier.HOST, from, to);
                 int reads = to - from - inHost;
                 hostBlocks += inHost;
@@ -84,44 +84,43 @@ final class RestoreEstimate {
         return nanos;
     }
 
-    /** Takes in what copying the host blocks of a turn took. */
-    void learnHost(int blocks, int blockBytes, long nanos) {
-        host.learn(blocks, (double) blocks * blockBytes, nanos);
+    /** Notes that the reads of a turn begin, and what was in flight before them. */
+    void readsBegin(Workspace work) {
+        int reads = work.batch.count();
+        long bytes = (long) reads * work.paddedBytes;
+        work.readsNoted = reads;
+        work.readsBefore = readsInFlight.getAndAdd(reads);
+        work.bytesBefore = bytesInFlight.getAndAdd(bytes);
     }
 
-    /**
-     * Takes in what reading the blocks of a turn took.
-     *
-     * @param readsBefore reads of others that were in flight when it began
-     * @param bytesBefore their bytes
-     */
-    void learnReads(int reads, int blockBytes, int readsBefore, long bytesBefore, long nanos) {
-        RestoreCost path = reads <= READ_HERE_BLOCKS_MAX ? here : batch;
-        double queued = batch.nanos(0, readsBefore, bytesBefore);
-        if (reads <= READ_HERE_BLOCKS_MAX) {
-            path.learn(reads, (double) reads * blockBytes, Math.max(nanos / 2, nanos - (long) queued));
-        } else {
-            path.learn(reads + (double) readsBefore, (double) reads * blockBytes + bytesBefore, nanos);
+    /** Notes that they have ended; does nothing where none had begun. */
+    void readsEnd(Workspace work) {
+        if (work.readsNoted > 0) {
+            readsInFlight.getAndAdd(-work.readsNoted);
+            bytesInFlight.getAndAdd(-(long) work.readsNoted * work.paddedBytes);
+            work.readsNoted = 0;
         }
     }
 
-    /** Notes that reads begin. */
-    void begin(int reads, long bytes) {
-        readsInFlight.getAndAdd(reads);
-        bytesInFlight.getAndAdd(bytes);
+    /** Takes in what a turn took that has restored all of its blocks. The host's part is its copies, or all of it. */
+    void learn(Workspace work, long turnNanos) {
+        int reads = work.batch.count();
+        int copies = work.count - reads;
+        if (copies > 0) {
+            host.learn(copies, (double) copies * work.blockBytes, reads == 0 ? turnNanos : work.hostNanos);
+        }
+        if (reads > 0) {
+            learnReads(work, reads, copies == 0 ? turnNanos : turnNanos - work.hostNanos);
+        }
     }
 
-    /** Notes that they have ended. */
-    void end(int reads, long bytes) {
-        readsInFlight.getAndAdd(-reads);
-        bytesInFlight.getAndAdd(-bytes);
-    }
-
-    int readsInFlight() {
-        return readsInFlight.get();
-    }
-
-    long bytesInFlight() {
-        return bytesInFlight.get();
+    private void learnReads(Workspace work, int reads, long nanos) {
+        double bytes = (double) reads * work.blockBytes;
+        if (reads > READ_HERE_BLOCKS_MAX) {
+            batch.learn(reads + (double) work.readsBefore, bytes + work.bytesBefore, nanos);
+        } else {
+            double queued = batch.nanos(0, work.readsBefore, work.bytesBefore);
+            here.learn(reads, bytes, Math.max(nanos / 2, nanos - (long) queued));
+        }
     }
 }

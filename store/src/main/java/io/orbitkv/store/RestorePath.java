@@ -15,14 +15,18 @@ import io.orbitkv.tiers.ReadResult;
 import org.agrona.concurrent.NanoClock;
 
 /**
- * Puts blocks back: pin, read, prove, unpin, in turns of up to {@link Workspace#TURN_BLOCKS_MAX} blocks.
+ * Puts blocks back: pin, read, prove, unpin, in turns of up to {@link Workspace#RESTORE_TURN_BLOCKS_MAX} blocks.
  *
  * <p>Of each turn the reads of the drive are submitted first; while they run, the host blocks are copied, each only
- * after its full key was compared. Reads land in memory that the store owns (a staging buffer, or a destination that it
+ * after its full key was compared; then each block that was read is proved as its read ends, beside those still under
+ * way. Reads land in memory that the store owns (a staging buffer, or a destination that it
  * allocated), since a hung read can't be called back; what the drive delivered counts once its checksum over key and
  * payload is right. The first block that fails ends the restore: a short answer is a normal outcome.
  */
 final class RestorePath {
+    /** A turn of more blocks than {@link Workspace#TURN_BLOCKS_MAX} has at most so many bytes: pins are held for its time. */
+    private static final long TURN_BYTES_MAX = 256L << 20;
+
     private final PrefixIndex index;
     private final HostTier host;
     private final NvmeTier nvme;
@@ -64,9 +68,10 @@ final class RestorePath {
      */
     int restore(Workspace work, MemoryRegion keyMemory, int from, int count) {
         boolean direct = landsDirectly(work, count);
-        int turnMax = direct
-                ? Workspace.TURN_BLOCKS_MAX
-                : Math.min(Workspace.TURN_BLOCKS_MAX, work.stagingBytes() / work.paddedBytes);
+        int turnMax = turnBlocks(work.paddedBytes);
+        if (!direct) {
+            turnMax = Math.min(turnMax, work.stagingBytes() / work.paddedBytes);
+        }
         int done = 0;
         work.restoredHost = 0;
         while (done < count) {
@@ -79,6 +84,13 @@ final class RestorePath {
             }
         }
         return done;
+    }
+
+    /** Most blocks of a turn whose reads land directly. */
+    static int turnBlocks(int paddedBytes) {
+        return Math.max(
+                Workspace.TURN_BLOCKS_MAX,
+                (int) Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, TURN_BYTES_MAX / paddedBytes));
     }
 
     /** Into memory that the store allocated, where no padding of a last page falls onto somebody else's bytes. */
@@ -103,7 +115,7 @@ final class RestorePath {
             int restored = restorePinned(work, pinAll(work), keyMemory, from, direct);
             whole = true;
             if (restored == work.count) {
-                learn(work);
+                estimate.learn(work, clock.nanoTime() - work.turnBeganNanos);
             }
             return restored;
         } finally {
@@ -111,35 +123,8 @@ final class RestorePath {
                 giveUp(work);
             }
             if (!work.readsAbandoned) {
-                readsEnd(work);
+                estimate.readsEnd(work);
             }
-        }
-    }
-
-    /** The host's part is its copies; where nothing was read, all of the turn. */
-    private void learn(Workspace work) {
-        long turnNanos = clock.nanoTime() - work.turnBeganNanos;
-        int reads = work.batch.count();
-        if (reads < work.count) {
-            estimate.learnHost(work.count - reads, work.blockBytes, reads == 0 ? turnNanos : work.hostNanos);
-        }
-        if (reads > 0) {
-            long readNanos = reads < work.count ? turnNanos - work.hostNanos : turnNanos;
-            estimate.learnReads(reads, work.blockBytes, work.readsBefore, work.bytesBefore, readNanos);
-        }
-    }
-
-    private void readsBegin(Workspace work) {
-        work.readsBefore = estimate.readsInFlight();
-        work.bytesBefore = estimate.bytesInFlight();
-        work.readsNoted = work.batch.count();
-        estimate.begin(work.readsNoted, (long) work.readsNoted * work.paddedBytes);
-    }
-
-    private void readsEnd(Workspace work) {
-        if (work.readsNoted > 0) {
-            estimate.end(work.readsNoted, (long) work.readsNoted * work.paddedBytes);
-            work.readsNoted = 0;
         }
     }
 
@@ -166,21 +151,19 @@ final class RestorePath {
         }
         int reads = work.batch.count();
         if (reads > 0) {
-            readsBegin(work);
+            estimate.readsBegin(work);
         }
         boolean readHere = reads <= RestoreEstimate.READ_HERE_BLOCKS_MAX || !nvme.submit(work.batch);
         if (reads < pinned) {
             restoreFromHost(work, pinned);
         }
-        if (!readHere && !work.batch.await(timeoutNanos)) {
+        if (!readHere && !finishReads(work, keyMemory, from)) {
             counters.readTimeouts.increment();
             work.readsAbandoned = true; // whatever happens to them from now on: their pins are given back by upkeep
             return leadingRestored(work, pinned);
         }
-        for (int i = 0; i < pinned; i++) {
-            if (work.states[i] == BlockState.NVME) {
-                finishRead(work, i, keyMemory, (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES, readHere);
-            }
+        for (int read = 0; read < work.batch.count() && readHere; read++) {
+            finishRead(work, work.readBlocks[read], keyMemory, from, readHere(work, read));
         }
         return leadingRestored(work, pinned);
     }
@@ -194,6 +177,21 @@ final class RestorePath {
             }
         }
         work.hostNanos = clock.nanoTime() - began;
+    }
+
+    /** Proves blocks in the order in which the drive delivers them; false when it is late. */
+    private boolean finishReads(Workspace work, MemoryRegion keyMemory, int from) {
+        for (int seen = 0; seen < work.batch.count(); ) {
+            int ended = work.batch.awaitMore(seen, timeoutNanos);
+            if (ended == seen) {
+                return false;
+            }
+            for (; seen < ended; seen++) {
+                boolean read = work.batch.endedResult(seen) == ReadResult.DONE;
+                finishRead(work, work.readBlocks[work.batch.endedRead(seen)], keyMemory, from, read);
+            }
+        }
+        return work.batch.await(timeoutNanos); // the last read has ended; its batch is given back right behind it
     }
 
     private static int leadingRestored(Workspace work, int pinned) {
@@ -243,6 +241,7 @@ final class RestorePath {
     private void addRead(Workspace work, int i, boolean direct) {
         int read = work.batch.count();
         work.reads[i] = read;
+        work.readBlocks[read] = i;
         if (direct) {
             long start = work.blocks.start(work.firstBlock + i, work.blockBytes);
             work.batch.add(work.extents[i], work.blockBytes, work.blocks.region(), start);
@@ -277,13 +276,14 @@ final class RestorePath {
         }
     }
 
-    private void finishRead(Workspace work, int i, MemoryRegion keyMemory, long keyAt, boolean readHere) {
+    private void finishRead(Workspace work, int i, MemoryRegion keyMemory, int from, boolean isRead) {
         int read = work.reads[i];
+        long keyAt = (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES;
         work.states[i] = BlockState.MISSED;
         try {
             MemoryRegion landed = work.batch.region(read);
             long offset = work.batch.offset(read);
-            if (!(readHere ? readHere(work, read) : work.batch.result(read) == ReadResult.DONE)) {
+            if (!isRead) {
                 counters.readErrors.increment();
                 return;
             }
@@ -323,7 +323,7 @@ final class RestorePath {
                 work.states[i] = BlockState.MISSED;
             }
         }
-        readsEnd(work);
+        estimate.readsEnd(work);
         work.readsAbandoned = false;
     }
 }

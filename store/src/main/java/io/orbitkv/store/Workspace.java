@@ -16,8 +16,11 @@ import org.agrona.DirectBuffer;
  * Pooled, so that calls allocate nothing.
  */
 final class Workspace implements AutoCloseable {
-    /** Blocks that one turn handles: a batch of reads, and the bound on work under the writer lock. */
-    static final int TURN_BLOCKS_MAX = ReadBatch.READS_MAX;
+    /** Blocks that one turn of a save handles: the bound on work under the writer lock. */
+    static final int TURN_BLOCKS_MAX = 64;
+
+    /** Blocks that one turn of a restore handles: a batch of reads. */
+    static final int RESTORE_TURN_BLOCKS_MAX = ReadBatch.READS_MAX;
 
     /** What a turn has decided about one of its blocks. */
     enum BlockState {
@@ -76,13 +79,16 @@ final class Workspace implements AutoCloseable {
     private int keysOffset;
 
     // Per block of the turn.
-    final BlockState[] states = new BlockState[TURN_BLOCKS_MAX];
-    final long[] extents = new long[TURN_BLOCKS_MAX];
-    final int[] checksums = new int[TURN_BLOCKS_MAX];
-    final int[] reads = new int[TURN_BLOCKS_MAX];
+    final BlockState[] states = new BlockState[RESTORE_TURN_BLOCKS_MAX];
+    final long[] extents = new long[RESTORE_TURN_BLOCKS_MAX];
+    final int[] checksums = new int[RESTORE_TURN_BLOCKS_MAX];
+    final int[] reads = new int[RESTORE_TURN_BLOCKS_MAX];
+
+    /** Per read of the turn's batch: which block it is of. */
+    final int[] readBlocks = new int[RESTORE_TURN_BLOCKS_MAX];
 
     final Match prompt;
-    final Match turn = new Match(TURN_BLOCKS_MAX);
+    final Match turn = new Match(RESTORE_TURN_BLOCKS_MAX);
     final Match single = new Match(1);
     final BlockChecksum checksum = new BlockChecksum();
     final BlockListing listing = new BlockListing();

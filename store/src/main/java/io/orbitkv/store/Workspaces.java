@@ -100,9 +100,11 @@ final class Workspaces implements AutoCloseable {
             return false;
         }
         synchronized (all) {
+            int ranges = destination.isBackToBack() ? Math.min(count, 1) : count;
+            long rangeBytes = destination.isBackToBack() ? (long) count * blockBytes : blockBytes;
             for (Workspace workspace : retired) {
-                for (int i = 0; i < count; i++) {
-                    if (workspace.readsInto(destination.address(i, blockBytes), blockBytes)) {
+                for (int i = 0; i < ranges; i++) {
+                    if (workspace.readsInto(destination.address(i, rangeBytes, blockBytes), rangeBytes)) {
                         return true;
                     }
                 }

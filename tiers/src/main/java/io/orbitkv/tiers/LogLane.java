@@ -23,6 +23,9 @@ final class LogLane {
     /** How many queued blocks a step looks at, so that one lane can't hold up the others. */
     private static final int LOOK_MAX = 256;
 
+    /** A segment is nearly full when less than so many batches' room is left in it. */
+    private static final int NEARLY_FULL_BATCHES = 2;
+
     private enum Phase {
         IDLE,
         PAYLOADS,
@@ -86,6 +89,20 @@ final class LogLane {
     /** Whether a batch is due and no segment is ready for it. */
     boolean isWaiting() {
         return waiting;
+    }
+
+    /**
+     * Whether this lane will soon need another segment: blocks come, and little room is left. Preparing one takes a flush,
+     * in which the drive would stand still if lanes asked for segments only when they need them, all at about the same
+     * time.
+     */
+    boolean isNearlyFull() {
+        if (segment == SegmentSupply.NONE || (phase != Phase.PAYLOADS && phase != Phase.HEADER)) {
+            return false;
+        }
+        int left = context.geometry.segmentPages() - nextPage - BatchHeader.PAGES - batchPages;
+        long near = (long) NEARLY_FULL_BATCHES * context.options.batchBytesMax() / DiskFormat.PAGE_BYTES;
+        return left < Math.min(near, context.geometry.segmentPages() / 2);
     }
 
     /** Nothing queued, nothing in flight, no segment open. */

@@ -321,7 +321,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         int waiting = 0;
         for (LogLane lane : lanes) {
             done += lane.step(now, writeRequest, stopping);
-            waiting += lane.isWaiting() ? 1 : 0;
+            waiting += lane.isWaiting() || (!stopping && lane.isNearlyFull()) ? 1 : 0;
         }
         if (!stopping || waiting > 0 || !supply.isIdle()) {
             done += supply.step(waiting, now);

@@ -9,16 +9,22 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Up to {@link #READS_MAX} reads of blocks that are submitted and waited for together.
  *
- * <p>Made once by a thread and reused by it: clear, add, {@link NvmeTier#submit}, await, look at the results. From
- * submission until {@link #isDrained()} batch and destinations belong to the tier, however the wait ended, since a drive
- * may still write there.
+ * <p>Made once by a thread and reused by it: clear, add, {@link NvmeTier#submit}, await, look at the results: at all of
+ * them in the end, or at each as it ends. From submission until {@link #isDrained()} the batch and the destinations of
+ * reads that have not ended belong to the tier, however the wait ended, since a drive may still write there.
  */
 public final class ReadBatch {
-    /** Most reads of a batch. */
-    public static final int READS_MAX = 64;
+    /** Most reads of a batch: many times a ring's depth, so that its end, when the ring runs dry, is a small part of it. */
+    public static final int READS_MAX = 1024;
 
     /** How long a waiter looks without sleeping: about what a sleep and its end cost. */
     private static final long SPIN_NANOS = 10_000;
+
+    /** A sleeping waiter is woken for about so many bytes: what its wake-up costs is then a small part of their time. */
+    private static final int WAKE_BYTES = 1 << 20;
+
+    /** Stands for a waiter that wants to sleep until the end. */
+    private static final int NEVER = Integer.MAX_VALUE;
 
     /** Longest sleep of a waiter, so that a lost unpark costs time, not life. */
     private static final long PARK_NANOS_MAX = 100_000_000;
@@ -28,17 +34,27 @@ public final class ReadBatch {
     private final MemoryRegion[] regions = new MemoryRegion[READS_MAX];
     private final long[] offsets = new long[READS_MAX];
     private final ReadResult[] results = new ReadResult[READS_MAX];
+
+    /** The reads in the order in which they ended. */
+    private final int[] order = new int[READS_MAX];
+
     private int count;
 
     // From submission to drain these belong to the agent's thread.
     private int started;
-    private int ended;
+
+    /** How many have ended; written by the agent alone: their results and places in the order are visible then. */
+    private volatile int ended;
+
+    /** The waiter wants to be woken when so many have ended. */
+    private volatile int wakeAt = NEVER;
 
     /** Set before submission by the caller; cleared last by the agent: what it wrote before is visible then. */
     private volatile boolean submitted;
 
     private volatile Thread waiter;
     private NvmeTier tier;
+    private long submittedNanos;
 
     /** An empty batch. */
     public ReadBatch() {}
@@ -153,6 +169,57 @@ public final class ReadBatch {
         }
     }
 
+    /**
+     * Waits until more reads have ended than the caller has seen. What has ended can be looked at, and its destination
+     * used, while others are under way. On the agent's own thread it makes the agent work until all have ended.
+     *
+     * @param seen how many of the ended reads the caller has seen, fewer than {@link #count()}
+     * @param timeoutNanos longest time since submission that reads may take
+     * @return how many have ended; {@code seen} when the time was over
+     */
+    public int awaitMore(int seen, long timeoutNanos) {
+        if (ended > seen || !submitted) {
+            return ended;
+        }
+        NvmeTier mine = tier;
+        if (mine.isAgentThread()) {
+            mine.workUntilDrained(this, submittedNanos, timeoutNanos);
+            return ended;
+        }
+        long start = mine.nanoTime();
+        waiter = Thread.currentThread();
+        try {
+            for (long now = start; ended == seen; now = mine.nanoTime()) {
+                long left = timeoutNanos - (now - submittedNanos);
+                if (left <= 0) {
+                    return ended;
+                }
+                if (now - start < SPIN_NANOS) {
+                    Thread.onSpinWait();
+                    continue;
+                }
+                wakeAt = seen + Math.max(1, WAKE_BYTES / bytes[0]); // partner: end() counts, then looks at this
+                if (ended == seen) {
+                    LockSupport.parkNanos(this, Math.min(PARK_NANOS_MAX, left));
+                }
+                wakeAt = NEVER;
+            }
+            return ended;
+        } finally {
+            waiter = null;
+        }
+    }
+
+    /** Which read ended as the k-th, k below what {@link #awaitMore} answered. */
+    public int endedRead(int k) {
+        return order[k];
+    }
+
+    /** How the read ended that was the k-th to end, k below what {@link #awaitMore} answered. */
+    public ReadResult endedResult(int k) {
+        return results[order[k]];
+    }
+
     private void requireDrained() {
         if (submitted) {
             throw new OrbitKvException(
@@ -165,6 +232,7 @@ public final class ReadBatch {
     void submitTo(NvmeTier owner) {
         requireDrained();
         tier = owner;
+        submittedNanos = owner.nanoTime();
         started = 0;
         ended = 0;
         for (int i = 0; i < count; i++) {
@@ -192,14 +260,24 @@ public final class ReadBatch {
 
     /** One read has ended; whether it was the last, after which the batch must not be touched but by {@link #drain}. */
     boolean end(int i, ReadResult result) {
+        int before = ended;
+        boolean isLast = before + 1 == count;
         results[i] = result;
-        ended++;
-        return ended == count;
+        order[before] = i;
+        ended = before + 1; // partner: awaitMore()
+        if (!isLast && before + 1 >= wakeAt) {
+            wakeWaiter();
+        }
+        return isLast;
     }
 
     void drain() {
         submitted = false;
-        Thread sleeper = waiter; // partner: the waiter names itself, then looks at submitted
+        wakeWaiter();
+    }
+
+    private void wakeWaiter() {
+        Thread sleeper = waiter; // partner: the waiter names itself, then looks at what has happened
         if (sleeper != null) {
             LockSupport.unpark(sleeper);
         }

@@ -14,6 +14,9 @@ final class ReadService {
     /** Most batches whose reads are under way: more than a ring's depth of single reads would ever need. */
     private static final int ACTIVE_MAX = 128;
 
+    /** Reads of a batch that are started before another batch's turn, so that a short one doesn't wait for a long one. */
+    private static final int TURN_READS = 8;
+
     /** A drive that fails many reads is named once in so many. */
     private static final long LOG_ONE_IN = 1024;
 
@@ -21,6 +24,10 @@ final class ReadService {
     private final ManyToOneConcurrentArrayQueue<ReadBatch> queue;
     private final ReadBatch[] active = new ReadBatch[ACTIVE_MAX];
     private int activeCount;
+
+    /** The slot whose turn it is. */
+    private int turn;
+
     private volatile boolean closed;
 
     ReadService(LogContext context) {
@@ -62,13 +69,16 @@ final class ReadService {
         if (activeCount == 0) {
             return work;
         }
-        for (int slot = 0; slot < ACTIVE_MAX; slot++) {
-            if (active[slot] != null && !active[slot].isStarted()) {
-                int before = work;
-                work += start(slot);
-                if (work == before) {
+        int idle = 0;
+        for (; idle < ACTIVE_MAX && activeCount > 0; turn = (turn + 1) % ACTIVE_MAX) {
+            idle++;
+            if (active[turn] != null && !active[turn].isStarted()) {
+                int started = start(turn);
+                if (started == 0) {
                     break; // the ring is full
                 }
+                work += started;
+                idle = 0;
             }
         }
         return work;
@@ -88,7 +98,7 @@ final class ReadService {
     private int start(int slot) {
         ReadBatch batch = active[slot];
         int work = 0;
-        while (!batch.isStarted()) {
+        while (work < TURN_READS && !batch.isStarted()) {
             int i = batch.nextToStart();
             long extent = batch.extent(i);
             if (!isReadable(extent, batch.pages(i))) {

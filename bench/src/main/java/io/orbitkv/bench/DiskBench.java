@@ -1,0 +1,148 @@
+package io.orbitkv.bench;
+
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.PageKind;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.DoubleSupplier;
+
+/**
+ * Question: how much of what the drive gives does the store pass on? fio and the store do the same work on the same file
+ * system, alternately: writing and reading large blocks in order, reading small ones from random places; and a single
+ * large block is restored beside {@code pread} of the same bytes.
+ *
+ * <p>Both sides use io_uring with direct I/O, registered files and equally many transfers in flight. All files were
+ * written before; memory lies on huge pages on both sides or on neither. A restore also checks every byte it read, a save
+ * also copies and checksums every byte it writes: that is what the store is asked for, and its CPU time shows it.
+ */
+public final class DiskBench {
+    private static final int DEPTH = 32;
+    private static final int WARM_UPS = 2;
+    private static final int SINGLES = 64;
+    private static final long PROBE_BYTES = 64L << 20;
+    private static final double GIB = 1L << 30;
+
+    private final DiskSettings settings;
+    private final List<DiskRow> rows = new ArrayList<>();
+    private final com.sun.management.OperatingSystemMXBean process =
+            (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private boolean hugePages;
+
+    private DiskBench(DiskSettings settings) {
+        this.settings = settings;
+    }
+
+    /** Runs all comparisons. */
+    public static DiskResult run(DiskSettings settings) {
+        return new DiskBench(settings).run();
+    }
+
+    private DiskResult run() {
+        Path folder = BenchStore.newFolder(settings.folder());
+        try {
+            Fio fio = Fio.find(folder, settings.roundBytes());
+            settings.progress().accept("writing fio's file once");
+            Fio.Run first = fio.makeFile(settings.blockBytes(), DEPTH, true);
+            hugePages = isHuge(first) && canHaveHugePages();
+            large(fio);
+            small(fio);
+            return new DiskResult(rows, fio.version(), fio.hasFixedBuffers());
+        } finally {
+            BenchStore.delete(folder);
+        }
+    }
+
+    private static boolean isHuge(Fio.Run run) {
+        return run.hugeBytes() >= run.bufferBytes() * 9 / 10;
+    }
+
+    private static boolean canHaveHugePages() {
+        try (MemoryRegion probe =
+                MemoryRegion.anonymous(PROBE_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
+            probe.fill(0, probe.bytes(), (byte) 1);
+            return probe.hugeBytes() >= PROBE_BYTES * 9 / 10;
+        }
+    }
+
+    private void large(Fio fio) {
+        int blockBytes = settings.blockBytes();
+        try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
+            store.fill();
+            compare("write", store, store::save, fio, Fio.Work.WRITE, blockBytes);
+            store.saveCold(false);
+            compare("restore", store, store::restore, fio, Fio.Work.READ, blockBytes);
+            single(store);
+        }
+    }
+
+    private void small(Fio fio) {
+        int blockBytes = settings.randomBlockBytes();
+        try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
+            store.fill();
+            store.saveCold(true);
+            compare("random restore", store, store::restore, fio, Fio.Work.RANDOM_READ, blockBytes);
+        }
+    }
+
+    private void compare(String what, DiskStore store, DoubleSupplier work, Fio fio, Fio.Work same, int blockBytes) {
+        int rounds = settings.rounds();
+        double[] ours = new double[rounds];
+        double[] theirs = new double[rounds];
+        double oursCpuNanos = 0;
+        double theirsCpuNanos = 0;
+        boolean fioHuge = true;
+        for (int round = -WARM_UPS; round < rounds; round++) {
+            settings.progress().accept(what + ", blocks of " + blockBytes + " bytes: round " + round);
+            int slot = Math.max(round, 0);
+            for (int step = 0; step < 2; step++) {
+                if (Math.floorMod(step + round, 2) == 0) {
+                    Fio.Run run = fio.run(same, blockBytes, DEPTH, hugePages);
+                    theirs[slot] = run.nanos() / run.bytes() * blockBytes;
+                    theirsCpuNanos += round < 0 ? 0 : run.cpuNanos();
+                    fioHuge &= isHuge(run);
+                } else {
+                    long cpu = process.getProcessCpuTime();
+                    ours[slot] = work.getAsDouble();
+                    oursCpuNanos += round < 0 ? 0 : process.getProcessCpuTime() - cpu;
+                }
+            }
+        }
+        String floor = "fio " + same.label();
+        double gibibytes = rounds * settings.roundBytes() / GIB;
+        rows.add(new DiskRow(
+                BenchRow.of(what, floor, blockBytes, store.blocksPerCall(), ours, theirs),
+                BenchRow.ofFloor(floor, blockBytes, 1, theirs),
+                DEPTH,
+                oursCpuNanos / 1e9 / gibibytes,
+                theirsCpuNanos / 1e9 / gibibytes,
+                pages(store.isOnHugePages()),
+                pages(fioHuge)));
+    }
+
+    private void single(DiskStore store) {
+        double[] ours = new double[settings.rounds()];
+        double[] theirs = new double[settings.rounds()];
+        for (int round = -WARM_UPS; round < settings.rounds(); round++) {
+            settings.progress().accept("one block of " + settings.blockBytes() + " bytes: round " + round);
+            double[] medians = store.single(SINGLES, round + WARM_UPS);
+            ours[Math.max(round, 0)] = medians[0];
+            theirs[Math.max(round, 0)] = medians[1];
+        }
+        String pages = pages(store.isOnHugePages());
+        rows.add(new DiskRow(
+                BenchRow.of("one block", "pread", settings.blockBytes(), 1, ours, theirs),
+                BenchRow.ofFloor("pread", settings.blockBytes(), 1, theirs),
+                1,
+                -1,
+                -1,
+                pages,
+                pages));
+    }
+
+    private static String pages(boolean huge) {
+        return huge ? "huge" : "small";
+    }
+}
