@@ -22,7 +22,7 @@ final class Demo {
     private static final int LOST_SHOWN_MAX = 10;
 
     private final DemoOptions options;
-    private final Path folder;
+    private final List<Path> folders;
     private final Workload workload;
     private final int killAfter;
     private final Terminal terminal = Terminal.onStderr();
@@ -48,9 +48,9 @@ final class Demo {
      *
      * @param killAfter requests after which the child is killed, 1 to requests - 1
      */
-    Demo(DemoOptions options, Path folder, Workload workload, int killAfter) {
+    Demo(DemoOptions options, List<Path> folders, Workload workload, int killAfter) {
         this.options = options;
-        this.folder = folder;
+        this.folders = folders;
         this.workload = workload;
         this.killAfter = killAfter;
         before = new Phase((int) options.blockBytes);
@@ -60,7 +60,7 @@ final class Demo {
     /** Runs it; the fields hold the outcome. */
     void run() {
         long began = System.nanoTime();
-        try (FolderSampler sampler = new FolderSampler(folder)) {
+        try (FolderSampler sampler = new FolderSampler(folders)) {
             runUntilKilled();
             runAgain();
             sampler.close();
@@ -129,7 +129,7 @@ final class Demo {
 
     private List<String> arguments(int from, boolean check) {
         List<String> arguments = new ArrayList<>(List.of("demo-child", "--from=" + from));
-        arguments.addAll(options.arguments(folder));
+        arguments.addAll(options.arguments(folders));
         if (check) {
             arguments.add("--check");
         }

@@ -128,7 +128,7 @@ final class DemoChild implements Callable<Integer> {
     }
 
     private StoreOptions storeOptions() {
-        return StoreOptions.in(options.data)
+        return StoreOptions.inFolders(options.data)
                 .poolBytes(options.poolBytes)
                 .capBytes(options.capBytes)
                 .blockBytesLargest(blockBytes)

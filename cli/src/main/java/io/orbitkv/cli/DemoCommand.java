@@ -5,6 +5,7 @@ import io.orbitkv.nativeio.OrbitKvException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -60,14 +61,14 @@ final class DemoCommand implements Callable<Integer> {
         int killAfter = (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
         Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
         requireWritable(plotFile);
-        Path folder = options.data != null ? options.data : TemporaryFolders.create("orbitkv-demo-");
         boolean keep = options.data != null;
-        Thread interrupted = new Thread(() -> removeAfterChildren(folder), "demo-remove-folder");
+        List<Path> folders = keep ? options.data : List.of(TemporaryFolders.create("orbitkv-demo-"));
+        Thread interrupted = new Thread(() -> removeAfterChildren(folders), "demo-remove-folder");
         if (!keep) {
             Runtime.getRuntime().addShutdownHook(interrupted);
         }
         try {
-            Demo demo = new Demo(options, folder, workload, killAfter);
+            Demo demo = new Demo(options, folders, workload, killAfter);
             demo.run();
             DemoReport report = new DemoReport(demo, options, plotFile);
             write(plotFile, DemoPlot.svg(demo.series, options));
@@ -77,13 +78,13 @@ final class DemoCommand implements Callable<Integer> {
                 keep = true;
                 throw new OrbitKvException(
                         ErrorCode.FOUND_PROBLEMS,
-                        report.problems() + "; the data folder " + folder
-                                + " is kept: look at it with 'orbitkv verify --data " + folder + "'");
+                        report.problems() + "; the data folder " + DataPaths.text(folders)
+                                + " is kept: look at it with 'orbitkv verify " + DataPaths.arguments(folders) + "'");
             }
             return 0;
         } finally {
             if (options.data == null) {
-                endOfTemporary(folder, keep, interrupted);
+                endOfTemporary(folders, keep, interrupted);
             }
         }
     }
@@ -107,19 +108,19 @@ final class DemoCommand implements Callable<Integer> {
     }
 
     /** A child that still opens its store would make the folder anew. */
-    private static void removeAfterChildren(Path folder) {
+    private static void removeAfterChildren(List<Path> folders) {
         ChildJvm.endAll();
-        TemporaryFolders.delete(folder);
+        folders.forEach(TemporaryFolders::delete);
     }
 
-    private static void endOfTemporary(Path folder, boolean keep, Thread hook) {
+    private static void endOfTemporary(List<Path> folders, boolean keep, Thread hook) {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
             return; // the JVM is ending already, and the hook does it
         }
         if (!keep) {
-            TemporaryFolders.delete(folder);
+            folders.forEach(TemporaryFolders::delete);
         }
     }
 }

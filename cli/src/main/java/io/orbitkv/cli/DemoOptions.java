@@ -21,8 +21,9 @@ final class DemoOptions {
     @Option(
             names = {"--data", "--ssd-cache-path"},
             paramLabel = "<folder>",
-            description = "The data folder; kept at the end. Default: a temporary one, removed at the end.")
-    Path data;
+            description = "The data folder; kept at the end. Give it once for each of several."
+                    + " Default: a temporary one, removed at the end.")
+    List<Path> data;
 
     @Option(
             names = "--trace",
@@ -53,7 +54,7 @@ final class DemoOptions {
             paramLabel = "<size>",
             defaultValue = "512mb",
             converter = Sizes.class,
-            description = "Bytes that the data folder may take on the drive, all files together."
+            description = "Bytes that the data folders may take on their drives, all files together."
                     + " Default: ${DEFAULT-VALUE}.")
     long capBytes;
 
@@ -110,14 +111,14 @@ final class DemoOptions {
         return Chats.generate(seed, count, poolBytes / blockBytes, capBytes / blockBytes);
     }
 
-    /** The same options for a child process that works in the given folder. */
-    List<String> arguments(Path folder) {
+    /** The same options for a child process that works in the given folders. */
+    List<String> arguments(List<Path> folders) {
         List<String> arguments = new ArrayList<>(List.of(
-                "--data=" + folder,
                 "--block-bytes=" + blockBytes,
                 "--pool-size=" + poolBytes,
                 "--cap=" + capBytes,
                 "--seed=" + seed));
+        folders.forEach(folder -> arguments.add("--data=" + folder));
         if (trace != null) {
             arguments.add("--trace=" + trace.toAbsolutePath());
         }

@@ -1,26 +1,31 @@
 package io.orbitkv.cli;
 
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
- * Watches from outside how much of the drive a data folder takes: its own thread, every 50 ms, the most is kept.
+ * Watches from outside how much of their drives data folders take: its own thread, every 50 ms, the most is kept.
  *
- * <p>It holds no lock on the folder, so a file may go while it looks; that look is then left out.
+ * <p>It holds no lock on the folders, so a file may go while it looks; that look is then left out.
  */
 final class FolderSampler implements AutoCloseable {
     private static final long PERIOD_MILLIS = 50;
 
-    private final DataFolder folder;
+    private final DataFolders folders;
     private final Thread thread;
     private volatile boolean stopped;
     private volatile long peakBytes;
     private volatile long samples;
 
     FolderSampler(Path path) {
-        folder = HostFolder.open(path);
+        this(List.of(path));
+    }
+
+    FolderSampler(List<Path> paths) {
+        folders = new DataFolders(paths.stream().map(HostFolder::open).toList());
         thread = new Thread(this::run, "folder-sampler");
         thread.setDaemon(true);
         thread.start();
@@ -49,7 +54,7 @@ final class FolderSampler implements AutoCloseable {
 
     private synchronized void look() {
         try {
-            peakBytes = Math.max(peakBytes, folder.allocatedBytes(""));
+            peakBytes = Math.max(peakBytes, folders.allocatedBytes());
             samples++;
         } catch (OrbitKvException e) {
             // A file was removed between listing and look; the next one is 50 ms away.
@@ -67,6 +72,6 @@ final class FolderSampler implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         look();
-        folder.close();
+        folders.close();
     }
 }
