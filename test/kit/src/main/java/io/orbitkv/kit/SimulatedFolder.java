@@ -91,6 +91,16 @@ public final class SimulatedFolder implements DataFolder {
         }
     }
 
+    /** Somebody removes everything in the folder, for good, while no store has it open. */
+    public void erase() {
+        synchronized (drive) {
+            requireAlive();
+            drive.names.erase(top, drive.tops());
+            drive.forgetUnlinked();
+            real.erase();
+        }
+    }
+
     /** The name of something in this folder as the drive knows it. */
     private String at(String name) {
         return top.isEmpty() || name.isEmpty() ? top + name : top + "/" + name;
