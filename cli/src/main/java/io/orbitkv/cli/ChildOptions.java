@@ -92,7 +92,7 @@ final class ChildOptions {
 
     /** How the store is opened. */
     StoreOptions store(Workload workload) {
-        return StoreOptions.in(data.get(0))
+        return StoreOptions.inFolders(data)
                 .poolBytes(poolBytes)
                 .capBytes(capBytes)
                 .segmentBytes(segmentBytes)

@@ -3,7 +3,6 @@ package io.orbitkv.cli;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -53,7 +52,6 @@ final class DemoCommand implements Callable<Integer> {
         }
         Path plotFile = plot != null ? plot : TemporaryFolders.root().resolve("orbitkv-demo.svg");
         PlotFile.requireWritable(plotFile);
-        List<Path> named = options.data == null ? List.of() : List.of(options.data);
         ChildOptions child = options.child();
         Workload workload = child.workload();
         if (workload.requests() < 2) {
@@ -61,7 +59,7 @@ final class DemoCommand implements Callable<Integer> {
                     options.trace + " has one request; give a trace of at least 2, one for each side of the kill");
         }
         int killAfter = (int) Math.max(1, Math.min(workload.requests() - 1, Math.round(workload.requests() * killAt)));
-        try (ReplayFolders folders = ReplayFolders.of(named, "orbitkv-demo-")) {
+        try (ReplayFolders folders = ReplayFolders.of(options.data, "orbitkv-demo-")) {
             child.data = folders.paths();
             Replay replay = new Replay(child, workload, Replay.Restart.KILL, killAfter);
             replay.run();

@@ -1,6 +1,8 @@
 package io.orbitkv.cli;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -19,8 +21,9 @@ final class DemoOptions {
     @Option(
             names = {"--data", "--ssd-cache-path"},
             paramLabel = "<folder>",
-            description = "The data folder; kept at the end. Default: a temporary one, removed at the end.")
-    Path data;
+            description = "The data folder; kept at the end. Give it once for each of several."
+                    + " Default: a temporary one, removed at the end.")
+    List<Path> data = new ArrayList<>();
 
     @Option(
             names = "--trace",
@@ -51,7 +54,7 @@ final class DemoOptions {
             paramLabel = "<size>",
             defaultValue = "512mb",
             converter = Sizes.class,
-            description = "Bytes that the data folder may take on the drive, all files together."
+            description = "Bytes that the data folders may take on their drives, all files together."
                     + " Default: ${DEFAULT-VALUE}.")
     long capBytes;
 

@@ -38,8 +38,8 @@ final class DoctorCommand implements Callable<Integer> {
             names = {"--data", "--ssd-cache-path"},
             paramLabel = "<folder>",
             description = "A folder whose drive is looked at as well; a file of 4 KiB is made in it and removed."
-                    + " Default: the folder for temporary files.")
-    private Path data;
+                    + " Give it once for each of several. Default: the folder for temporary files.")
+    private List<Path> data;
 
     @Mixin
     private CommonOptions common;
@@ -59,19 +59,17 @@ final class DoctorCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         common.apply();
-        Path folder = data != null ? data : TemporaryFolders.root();
-        if (!Files.isDirectory(folder)) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE,
-                    "there is no folder " + folder + " given with --data; name one that exists");
-        }
+        List<Path> folders = data != null ? data : List.of(TemporaryFolders.root());
+        DataPaths.requireFolders(folders, "name one that exists");
         java();
         ring();
         memory();
         limits();
-        drive(folder);
-        print(folder);
-        common.print(json(folder));
+        for (Path folder : folders) {
+            drive(folder, folders.size() == 1 ? "" : " of " + folder);
+        }
+        print(DataPaths.text(folders));
+        common.print(json(DataPaths.text(folders)));
         return findings.stream().anyMatch(finding -> finding.state() == State.UNUSABLE) ? 3 : 0;
     }
 
@@ -167,31 +165,31 @@ final class DoctorCommand implements Callable<Integer> {
                 "one file for each 64 MiB of the cap is open at once; raise LimitNOFILE (ulimit -n)");
     }
 
-    private void drive(Path folder) {
+    private void drive(Path folder, String which) {
         Machine.FolderAbilities drive = Machine.folderAbilities(folder);
         if (!drive.problem().isEmpty()) {
             findings.add(new Finding(
-                    "data folder", State.UNUSABLE, drive.problem(), "nothing works there; give another --data"));
+                    "data folder" + which, State.UNUSABLE, drive.problem(), "nothing works there; give another --data"));
             return;
         }
         add(
-                "file system",
+                "file system" + which,
                 !isInMemory(drive),
                 drive.fileSystem(),
                 "blocks would lie in memory twice and survive nothing");
         add(
-                "direct I/O (O_DIRECT)",
+                "direct I/O (O_DIRECT)" + which,
                 drive.directIo(),
                 drive.directIo() ? "yes" : "no",
                 "every block takes a detour through the page cache: a second copy in memory and one more copy of each"
                         + " transfer; use ext4 or xfs on a local drive");
         add(
-                "preallocation (fallocate)",
+                "preallocation (fallocate)" + which,
                 drive.preallocation(),
                 drive.preallocation() ? "yes" : "no",
                 "files are filled with zeros when a store is made, which takes as long as writing the whole cap once");
         add(
-                "room on the drive",
+                "room on the drive" + which,
                 drive.freeBytes() >= 8L << 30,
                 Sizes.text(Math.max(1, drive.freeBytes())) + " free",
                 "the default cap is 8 GiB; give a smaller --cap");
@@ -205,7 +203,7 @@ final class DoctorCommand implements Callable<Integer> {
         findings.add(new Finding(name, good ? State.GOOD : State.MISSING, found, good ? "" : meaning));
     }
 
-    private void print(Path folder) {
+    private void print(String folder) {
         PrintStream out = common.text();
         Table table = new Table(false, "what", "", "found");
         for (Finding finding : findings) {
@@ -221,8 +219,8 @@ final class DoctorCommand implements Callable<Integer> {
         out.println("Looked at " + folder + ". Figures are rounded from one virtual machine with 2 cores.");
     }
 
-    private Json json(Path folder) {
-        Json json = new Json().put("folder", folder.toString()).array("findings");
+    private Json json(String folder) {
+        Json json = new Json().put("folder", folder).array("findings");
         for (Finding finding : findings) {
             json.element()
                     .put("name", finding.name())

@@ -2,6 +2,7 @@ package io.orbitkv.cli;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -19,8 +20,8 @@ final class FileOptions {
             names = {"--data", "--ssd-cache-path"},
             required = true,
             paramLabel = "<folder>",
-            description = "The data folder.")
-    Path data;
+            description = "The data folder. Give it once for each, where the store is spread over several.")
+    List<Path> data;
 
     @Option(
             names = "--block-bytes",
@@ -50,7 +51,7 @@ final class FileOptions {
             names = {"--cap", "--ssd-cache-capacity"},
             paramLabel = "<size>",
             converter = Sizes.class,
-            description = "Bytes that the data folder may take on the drive. Default: what a store there was made with,"
+            description = "Bytes that the data folders may take on their drives in all. Default: what a store there was made with,"
                     + " 1gb for a new one.")
     private Long capBytes;
 
@@ -59,7 +60,8 @@ final class FileOptions {
         if (capBytes != null) {
             return capBytes;
         }
-        return Files.exists(data.resolve("catalog/data.mdb")) ? 0 : CAP_BYTES_DEFAULT;
+        boolean isThere = data.stream().anyMatch(folder -> Files.exists(folder.resolve("catalog/data.mdb")));
+        return isThere ? 0 : CAP_BYTES_DEFAULT;
     }
 
     void check() {

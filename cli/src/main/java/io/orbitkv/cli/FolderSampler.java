@@ -1,28 +1,27 @@
 package io.orbitkv.cli;
 
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Watches from outside how much of the drives data folders take together: its own thread, every 50 ms, the most is kept.
+ * Watches from outside how much of their drives data folders take: its own thread, every 50 ms, the most is kept.
  *
  * <p>It holds no lock on the folders, so a file may go while it looks; that look is then left out.
  */
 final class FolderSampler implements AutoCloseable {
     private static final long PERIOD_MILLIS = 50;
 
-    private final List<DataFolder> folders = new ArrayList<>();
+    private final DataFolders folders;
     private final Thread thread;
     private volatile boolean stopped;
     private volatile long peakBytes;
     private volatile long samples;
 
     FolderSampler(List<Path> paths) {
-        paths.forEach(path -> folders.add(HostFolder.open(path)));
+        folders = new DataFolders(paths.stream().map(HostFolder::open).toList());
         thread = new Thread(this::run, "folder-sampler");
         thread.setDaemon(true);
         thread.start();
@@ -51,11 +50,7 @@ final class FolderSampler implements AutoCloseable {
 
     private synchronized void look() {
         try {
-            long bytes = 0;
-            for (DataFolder folder : folders) {
-                bytes += folder.allocatedBytes("");
-            }
-            peakBytes = Math.max(peakBytes, bytes);
+            peakBytes = Math.max(peakBytes, folders.allocatedBytes());
             samples++;
         } catch (OrbitKvException e) {
             // A file was removed between listing and look; the next one is 50 ms away.
@@ -73,7 +68,6 @@ final class FolderSampler implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         look();
-        folders.forEach(DataFolder::close);
-        folders.clear();
+        folders.close();
     }
 }

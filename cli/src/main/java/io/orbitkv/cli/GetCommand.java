@@ -50,11 +50,7 @@ final class GetCommand implements Callable<Integer> {
         if (Files.isDirectory(out) || !Files.isDirectory(parent)) {
             throw options.bad("cannot write to " + out + " given with --out; name a file in a folder that exists");
         }
-        if (!Files.isDirectory(options.data)) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE,
-                    "there is no folder " + options.data + " given with --data; name the one that put has used");
-        }
+        DataPaths.requireFolders(options.data, "name the one that put has used");
         try (StoredFile stored = StoredFile.open(options, prompt)) {
             get(stored);
         }

@@ -19,7 +19,7 @@ final class Problems {
                     replay.lostWritten + " of " + replay.askedBlocks + " written blocks were lost in the restart");
         }
         if (replay.diskPeakBytes > capBytes) {
-            problems.add("the data grew to " + replay.diskPeakBytes + " bytes, past the cap of " + capBytes);
+            problems.add("the data folders grew to " + replay.diskPeakBytes + " bytes, past the cap of " + capBytes);
         }
         if (replay.restart == Replay.Restart.KILL
                 && !("KILL".equals(replay.restarted.kind) && "KILL".equals(replay.after.kind))) {

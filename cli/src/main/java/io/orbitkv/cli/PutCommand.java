@@ -89,8 +89,8 @@ final class PutCommand implements Callable<Integer> {
             throw new OrbitKvException(
                     ErrorCode.FOUND_PROBLEMS,
                     missing + " blocks were not taken in" + (durable ? "" : ", and the drive did not flush in time")
-                            + "; give a larger --pool-size or look at the drive with 'orbitkv doctor --data "
-                            + options.data + "'");
+                            + "; give a larger --pool-size or look at the drive with 'orbitkv doctor "
+                            + DataPaths.arguments(options.data) + "'");
         }
     }
 

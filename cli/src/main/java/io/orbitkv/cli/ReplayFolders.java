@@ -41,8 +41,9 @@ final class ReplayFolders implements AutoCloseable {
     String keep() {
         endHook();
         keep = true;
-        return (folders.size() == 1 ? "the data folder " + folders.get(0) + " is" : "the data folders are")
-                + " kept: look with 'orbitkv verify --data " + folders.get(0) + "'";
+        return (folders.size() == 1 ? "the data folder " : "the data folders ") + DataPaths.text(folders)
+                + (folders.size() == 1 ? " is" : " are") + " kept: look with 'orbitkv verify "
+                + DataPaths.arguments(folders) + "'";
     }
 
     /** A child that still opens its store would make the folder anew. */

@@ -152,9 +152,6 @@ final class ReplayOptions {
 
     /** Refuses what the store can't do, or can't hold with these sizes: contradictions that would end the first save. */
     void checkStore() {
-        if (data.size() > 1) {
-            throw bad("--data is given " + data.size() + " times, but a store lies in one folder; give one");
-        }
         if (!"fifo".equals(policy)) {
             System.err.println("note: --policy " + policy + " is not there yet; segments leave oldest first");
         }

@@ -60,7 +60,7 @@ final class StoredFile implements AutoCloseable {
 
     /** Opens the store and aims at a prompt. */
     static StoredFile open(FileOptions options, String prompt) {
-        KvStore store = KvStore.open(StoreOptions.in(options.data)
+        KvStore store = KvStore.open(StoreOptions.inFolders(options.data)
                 .poolBytes(options.poolBytes)
                 .capBytes(options.capBytes())
                 .blockBytesLargest((int) options.blockBytes)

@@ -1,16 +1,19 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.Resources;
 import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Problem;
 import io.orbitkv.recovery.Verify;
 import io.orbitkv.recovery.VerifyReport;
 import java.io.PrintStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -32,8 +35,8 @@ final class VerifyCommand implements Callable<Integer> {
             names = {"--data", "--ssd-cache-path"},
             required = true,
             paramLabel = "<folder>",
-            description = "The data folder.")
-    private Path data;
+            description = "The data folder. Give it once for each, where the store is spread over several.")
+    private List<Path> data;
 
     @Mixin
     private CommonOptions common;
@@ -41,17 +44,14 @@ final class VerifyCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         common.apply();
-        if (!Files.isDirectory(data)) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE, "there is no folder " + data + " given with --data; name a data folder");
-        }
+        DataPaths.requireFolders(data, "name a data folder");
         VerifyReport report = verify();
         print(report);
         common.print(json(report));
         if (!report.isClean()) {
             throw new OrbitKvException(
                     ErrorCode.FOUND_PROBLEMS,
-                    report.problemsFound() + " problems in " + data
+                    report.problemsFound() + " problems in " + DataPaths.text(data)
                             + "; opening the store drops what is damaged and keeps the rest");
         }
         return 0;
@@ -64,8 +64,12 @@ final class VerifyCommand implements Callable<Integer> {
                 terminal.show(String.format(Locale.ROOT, "%s: %,d of %,d", what, done, of));
             }
         });
-        try (DataFolder folder = HostFolder.open(data)) {
-            return Verify.run(folder, options);
+        try (Resources opened = new Resources()) {
+            List<DataFolder> folders = new ArrayList<>();
+            for (Path path : data) {
+                folders.add(opened.keep(HostFolder.open(path)));
+            }
+            return Verify.run(new DataFolders(folders), options);
         } finally {
             terminal.clear();
         }
@@ -108,7 +112,7 @@ final class VerifyCommand implements Callable<Integer> {
 
     private Json json(VerifyReport report) {
         Json json = new Json()
-                .put("data", data.toString())
+                .put("data", DataPaths.text(data))
                 .put("clean", report.isClean())
                 .put("problems_found", report.problemsFound())
                 .put("segments_used", report.segmentsUsed())

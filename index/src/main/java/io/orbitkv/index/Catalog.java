@@ -5,18 +5,13 @@ import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFiles;
 import io.orbitkv.nativeio.WindowProbe;
-import java.io.File;
-import java.nio.ByteBuffer;
+import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
 import java.util.concurrent.locks.ReentrantLock;
 import org.agrona.DirectBuffer;
-import org.agrona.concurrent.UnsafeBuffer;
-import org.lmdbjava.Dbi;
-import org.lmdbjava.DirectBufferProxy;
-import org.lmdbjava.Env;
-import org.lmdbjava.EnvFlags;
-import org.lmdbjava.LmdbException;
-import org.lmdbjava.Txn;
 
 /**
  * What must survive beside the log: store id and sizes, namespaces with their epochs, segments, quarantined places,
@@ -26,40 +21,44 @@ import org.lmdbjava.Txn;
  * in batches: a batch is one transaction, durable when {@link Batch#commit()} returns. Nothing on a hot path comes
  * here. Safe from any thread: one lock is held from {@link #begin()} to the end of the batch.
  *
+ * <p>Where a store has several data folders, each has a file: namespaces and counters are the same in all of them, segments
+ * and quarantined places stand in the file of their own folder only, so that each folder that is left is whole without the
+ * others. A batch is committed to one file after the other. Each commit has a stamp of chance, which the next one remembers:
+ * a file whose stamp is the last but one is one that a death kept the last commit from, and any other one has missed more.
+ *
  * <p>LMDB runs without its own lock file: the data folder's lock keeps other processes out.
  */
 public final class Catalog implements AutoCloseable {
-    /** The version of the format on the drive that this program reads and writes. */
+    /** The version of the format on the drive that this program reads and writes, for a store in one folder. */
     public static final int FORMAT_VERSION = CatalogCodec.FORMAT_VERSION;
 
-    /** LMDB's name for its file. */
-    private static final String FILE_NAME = "data.mdb";
+    /** The same for a store in several folders. */
+    public static final int FORMAT_VERSION_FOLDERS = CatalogCodec.FORMAT_VERSION_FOLDERS;
 
     private static final long MAP_BYTES_MIN = 1L << 20;
     private static final long MAP_BYTES_MAX = 256L << 20;
-    private static final int FILE_MODE = 0600;
 
-    private final String path;
     private final WindowProbe probe;
     private final CatalogContents atOpening;
-    private final Env<DirectBuffer> env;
-    private final Dbi<DirectBuffer> rows;
+    private final CatalogCopy[] copies;
+    private final boolean[] behind;
     private final ReentrantLock lock = new ReentrantLock();
-    private final CatalogCodec codec = new CatalogCodec();
-    private final UnsafeBuffer key = new UnsafeBuffer(ByteBuffer.allocateDirect(CatalogCodec.KEY_BYTES_MAX));
-    private final UnsafeBuffer value = new UnsafeBuffer(ByteBuffer.allocateDirect(CatalogCodec.VALUE_BYTES_MAX));
-    private final UnsafeBuffer keyView = new UnsafeBuffer(0, 0);
-    private final UnsafeBuffer valueView = new UnsafeBuffer(0, 0);
+    private final CatalogCodec codec;
+    private final SplittableRandom stamps = new SplittableRandom(new SecureRandom().nextLong());
     private final long[] counters = new long[CatalogCounter.values().length];
     private long transaction;
+
+    /** A commit came to an end in some of the files only: what holds is for the next opening to say. */
+    private boolean torn;
+
     private boolean closed;
 
-    private Catalog(String path, CatalogContents contents, Env<DirectBuffer> env, WindowProbe probe) {
-        this.path = path;
+    private Catalog(CatalogContents contents, CatalogCodec codec, WindowProbe probe) {
         this.probe = probe;
         this.atOpening = contents;
-        this.env = env;
-        this.rows = env.openDbi((byte[]) null);
+        this.codec = codec;
+        this.copies = new CatalogCopy[contents.identity().folders()];
+        this.behind = new boolean[copies.length];
         this.transaction = contents.transaction();
         for (CatalogCounter counter : CatalogCounter.values()) {
             counters[counter.ordinal()] = contents.counter(counter);
@@ -68,7 +67,7 @@ public final class Catalog implements AutoCloseable {
 
     /** Whether a folder holds a catalog's file, in whatever state. */
     public static boolean exists(String folder) {
-        return StorageFiles.exists(file(folder));
+        return StorageFiles.exists(CatalogCopy.file(folder));
     }
 
     /** Bytes that the catalog of a store takes on the drive: 1/1024 of the cap, between 1 MiB and 256 MiB. */
@@ -78,7 +77,7 @@ public final class Catalog implements AutoCloseable {
     }
 
     /**
-     * Makes a catalog and opens it.
+     * Makes a catalog and opens it. Where the store has several folders it lacks the files of the others: {@link #add} them.
      *
      * @param folder where its file goes; made unless it exists, and without a catalog
      * @param identity what the store is
@@ -87,40 +86,72 @@ public final class Catalog implements AutoCloseable {
      * @return the catalog, durable with its folder; the folder's own name in its parent is the caller's to sync
      */
     public static Catalog create(String folder, CatalogIdentity identity, long mapBytes, WindowProbe probe) {
-        StorageFiles.makeFolder(folder);
-        String path = file(folder);
-        if (StorageFiles.exists(path)) {
-            throw new OrbitKvException(ErrorCode.CATALOG, "there is a catalog already: " + path + "; open it instead");
+        Long[] zeros = new Long[CatalogCounter.values().length];
+        Arrays.fill(zeros, 0L);
+        CatalogContents contents =
+                new CatalogContents(identity, 0, mapBytes, List.of(zeros), List.of(), List.of(), List.of());
+        Catalog catalog = new Catalog(contents, new CatalogCodec(), probe);
+        long number = catalog.fill(folder, identity, mapBytes);
+        if (catalog.copies.length == 1) {
+            catalog.transaction = number;
         }
-        Env<DirectBuffer> env = openEnv(folder, path, mapBytes);
+        return catalog;
+    }
+
+    /**
+     * Adds the file of a folder that has none: namespaces and counters as they were at opening, nothing of segments.
+     *
+     * @param number the folder's number
+     * @param folder where the file goes
+     * @param mapBytes its length for good
+     */
+    public void add(int number, String folder, long mapBytes) {
+        fill(folder, identity().inFolder(number), mapBytes);
+    }
+
+    /** Makes a file and fills it in one commit: it holds nothing of a store, or all that it has to. */
+    private long fill(String folder, CatalogIdentity identity, long mapBytes) {
+        CatalogCopy copy = CatalogCopy.create(folder, mapBytes, codec);
+        boolean good = false;
         try {
-            // LMDB has just made the file; it grows it by writing, so its blocks are taken here, once.
-            StorageFiles.allocate(path, mapBytes);
-            StorageFiles.syncFolder(folder);
-            Long[] zeros = new Long[CatalogCounter.values().length];
-            Arrays.fill(zeros, 0L);
-            CatalogContents contents = new CatalogContents(
-                    identity,
-                    0,
-                    mapBytes,
-                    java.util.List.of(zeros),
-                    java.util.List.of(),
-                    java.util.List.of(),
-                    java.util.List.of());
-            Catalog catalog = new Catalog(path, contents, env, probe);
-            try (Batch batch = catalog.begin()) {
-                batch.put(catalog.codec.identity(identity));
-                batch.commit();
+            probe.enter(CrashWindow.CATALOG_COMMIT);
+            try {
+                copy.begin();
+                codec.identity(identity);
+                copy.put();
+                putShared(copy);
+                long number = copy.number();
+                copy.commit();
+                good = true;
+                copies[identity.folder()] = copy;
+                return number;
+            } finally {
+                probe.leave(CrashWindow.CATALOG_COMMIT);
+                copy.end();
             }
-            return catalog;
-        } catch (RuntimeException e) {
-            env.close();
-            throw e;
+        } finally {
+            if (!good) {
+                copy.close();
+            }
+        }
+    }
+
+    /** Writes what all files have in common as it was at opening. */
+    private void putShared(CatalogCopy copy) {
+        for (NamespaceRow row : atOpening.namespaces()) {
+            codec.namespace(row);
+            copy.put();
+        }
+        for (CatalogCounter counter : CatalogCounter.values()) {
+            if (atOpening.counter(counter) != 0) {
+                codec.counter(counter, atOpening.counter(counter));
+                copy.put();
+            }
         }
     }
 
     /**
-     * Opens a catalog: reads and checks all of it, then lets LMDB at it.
+     * Opens the catalog of a store in one folder: reads and checks all of it, then lets LMDB at it.
      *
      * @param folder where its file is
      * @param probe is told of commits
@@ -129,14 +160,53 @@ public final class Catalog implements AutoCloseable {
      *     {@link ErrorCode#OTHER_VERSION} when another version wrote it
      */
     public static Catalog open(String folder, WindowProbe probe) {
-        CatalogContents contents = read(folder);
-        String path = file(folder);
-        Env<DirectBuffer> env = openEnv(folder, path, contents.mapBytes());
+        return open(List.of(folder), new CatalogCopies(Arrays.asList(read(folder))), probe);
+    }
+
+    /**
+     * Opens the catalog of a store in several folders, which were read and found to belong together.
+     *
+     * @param folders where its files are, in the order of the folders' numbers
+     * @param read what was read of each; those without contents are to be {@link #add}ed
+     * @param probe is told of commits
+     * @return the catalog
+     */
+    public static Catalog open(List<String> folders, CatalogCopies read, WindowProbe probe) {
+        Catalog catalog = new Catalog(read.together(), new CatalogCodec(), probe);
+        boolean good = false;
         try {
-            return new Catalog(path, contents, env, probe);
-        } catch (RuntimeException e) {
-            env.close();
-            throw e;
+            for (int i = 0; i < catalog.copies.length; i++) {
+                if (read.of(i) != null) {
+                    catalog.copies[i] =
+                            CatalogCopy.open(folders.get(i), read.of(i).mapBytes(), catalog.codec);
+                    catalog.behind[i] = read.isBehind(i);
+                }
+            }
+            good = true;
+            return catalog;
+        } finally {
+            if (!good) {
+                catalog.close();
+            }
+        }
+    }
+
+    /** Brings files up that a death kept the last commit from. Call it before the first batch of a life. */
+    public void level() {
+        for (int i = 0; i < copies.length; i++) {
+            if (behind[i]) {
+                probe.enter(CrashWindow.CATALOG_COMMIT);
+                try {
+                    copies[i].begin();
+                    putShared(copies[i]);
+                    copies[i].number();
+                    copies[i].commit();
+                    behind[i] = false;
+                } finally {
+                    probe.leave(CrashWindow.CATALOG_COMMIT);
+                    copies[i].end();
+                }
+            }
         }
     }
 
@@ -148,7 +218,7 @@ public final class Catalog implements AutoCloseable {
      * @throws OrbitKvException as {@link #open}; also when a process commits during the read: try again
      */
     public static CatalogContents read(String folder) {
-        String path = file(folder);
+        String path = CatalogCopy.file(folder);
         CatalogCodec.Reader beforeIt = new CatalogCodec.Reader(path);
         CatalogCodec.Reader newest = new CatalogCodec.Reader(path);
         CatalogFile.Summary summary = CatalogFile.read(path, beforeIt, newest);
@@ -162,20 +232,6 @@ public final class Catalog implements AutoCloseable {
                             + newest.transaction() + ", " + beforeIt.transaction() + ")");
         }
         return newest.contents(summary.mapBytes());
-    }
-
-    private static Env<DirectBuffer> openEnv(String folder, String path, long mapBytes) {
-        try {
-            return Env.create(DirectBufferProxy.PROXY_DB)
-                    .setMapSize(mapBytes)
-                    .setMaxDbs(1)
-                    .open(new File(folder), FILE_MODE, EnvFlags.MDB_NOLOCK, EnvFlags.MDB_NORDAHEAD);
-        } catch (LmdbException e) {
-            throw new OrbitKvException(
-                    ErrorCode.CATALOG,
-                    "LMDB cannot open " + path + ": " + e.getMessage() + "; check its permissions",
-                    e);
-        }
     }
 
     /** What was read at opening. */
@@ -212,33 +268,53 @@ public final class Catalog implements AutoCloseable {
      * Begins a batch, and holds the catalog's lock for this thread until the batch has ended.
      *
      * @return the batch; commit it or close it, on this thread
-     * @throws OrbitKvException {@link ErrorCode#CLOSED}
+     * @throws OrbitKvException {@link ErrorCode#CLOSED}; {@link ErrorCode#CATALOG} after a commit that some of several
+     *     folders took and others did not
      */
     public Batch begin() {
         lock.lock();
+        boolean good = false;
         try {
             if (closed) {
-                throw new OrbitKvException(ErrorCode.CLOSED, "the catalog " + path + " is closed");
+                throw new OrbitKvException(ErrorCode.CLOSED, "the catalog " + path() + " is closed");
             }
             if (lock.getHoldCount() > 1) {
                 throw new OrbitKvException(
-                        ErrorCode.BUG, "this thread has a batch of the catalog " + path + " already");
+                        ErrorCode.BUG, "this thread has a batch of the catalog " + path() + " already");
             }
-            return new Batch(env.txnWrite());
-        } catch (RuntimeException e) {
-            lock.unlock();
-            throw e instanceof LmdbException ? failed("begin a transaction", (LmdbException) e) : e;
+            if (torn) {
+                throw new OrbitKvException(
+                        ErrorCode.CATALOG,
+                        "the last change of the catalog reached some of " + path()
+                                + " only, so no other is made; check the drives and open the store again");
+            }
+            Batch batch = new Batch();
+            good = true;
+            return batch;
+        } finally {
+            if (!good) {
+                lock.unlock();
+            }
         }
     }
 
     /** Several changes that become durable together. Used by the thread that began it. */
     public final class Batch implements AutoCloseable {
-        private final Txn<DirectBuffer> txn;
         private final long[] after = counters.clone();
         private boolean ended;
 
-        private Batch(Txn<DirectBuffer> txn) {
-            this.txn = txn;
+        private Batch() {
+            boolean good = false;
+            try {
+                for (CatalogCopy copy : copies) {
+                    copy.begin();
+                }
+                good = true;
+            } finally {
+                if (!good) {
+                    endAll();
+                }
+            }
         }
 
         /**
@@ -255,7 +331,9 @@ public final class Catalog implements AutoCloseable {
                                 + row.definition().length + "; " + NamespaceRow.ID_BYTES + " and at most "
                                 + NamespaceRow.DEFINITION_BYTES_MAX + " are possible");
             }
-            DirectBuffer there = get(codec.namespaceKey(row.id64()));
+            requireGoing();
+            codec.namespaceKey(row.id64());
+            DirectBuffer there = copies[0].get();
             if (there != null) {
                 byte[] id = new byte[NamespaceRow.ID_BYTES];
                 there.getBytes(0, id);
@@ -264,38 +342,43 @@ public final class Catalog implements AutoCloseable {
                             ErrorCode.BAD_FAMILY,
                             String.format(
                                     "two namespaces share the short id %016x in %s: use another tenant salt",
-                                    row.id64(), path));
+                                    row.id64(), path()));
                 }
             }
-            return put(codec.namespace(row));
+            codec.namespace(row);
+            return putInAll();
         }
 
         /** Adds or replaces what is known of a segment. */
         public Batch putSegment(SegmentRow row) {
-            return put(codec.segment(row));
+            requireGoing();
+            codec.segment(row);
+            copyOf(row.segment()).put();
+            return this;
         }
 
         /** Adds a place that is never indexed again. */
         public Batch putQuarantine(QuarantineRow row) {
-            return put(codec.quarantine(row));
+            requireGoing();
+            codec.quarantine(row);
+            copyOf(row.segment()).put();
+            return this;
         }
 
         /** Removes a place from quarantine, since its segment has another use now; one that isn't there is fine. */
         public Batch removeQuarantine(QuarantineRow row) {
+            requireGoing();
             codec.quarantineKey(row.segment(), row.useSequence(), row.page());
-            aim(false);
-            try {
-                rows.delete(txn, keyView);
-            } catch (LmdbException e) {
-                throw failed("remove a row", e);
-            }
+            copyOf(row.segment()).remove();
             return this;
         }
 
         /** Sets a counter. */
         public Batch setCounter(CatalogCounter counter, long number) {
+            requireGoing();
             after[counter.ordinal()] = number;
-            return put(codec.counter(counter, number));
+            codec.counter(counter, number);
+            return putInAll();
         }
 
         /** Adds to a counter. */
@@ -307,24 +390,38 @@ public final class Catalog implements AutoCloseable {
          * Makes the batch durable, and ends it.
          *
          * @return the number of the transaction
-         * @throws OrbitKvException {@link ErrorCode#CATALOG_FULL}: nothing of the batch happened
+         * @throws OrbitKvException {@link ErrorCode#CATALOG_FULL}: nothing of the batch happened, unless several folders
+         *     were to take it and some did: then the catalog takes no other batch, and the next opening finds this one
          */
         public long commit() {
-            long number;
-            probe.enter(CrashWindow.CATALOG_COMMIT);
+            requireGoing();
+            int done = 0;
             try {
-                number = txn.getId();
-                put(codec.transaction(number));
-                txn.commit();
-                transaction = number;
+                if (copies.length > 1) {
+                    setCounter(CatalogCounter.COMMITS, after[CatalogCounter.COMMITS.ordinal()] + 1);
+                    setCounter(CatalogCounter.STAMP_BEFORE, after[CatalogCounter.STAMP.ordinal()]);
+                    setCounter(CatalogCounter.STAMP, stamps.nextLong());
+                }
+                long number = 0;
+                for (CatalogCopy copy : copies) {
+                    number = copy.number();
+                }
+                for (CatalogCopy copy : copies) {
+                    probe.enter(CrashWindow.CATALOG_COMMIT);
+                    try {
+                        copy.commit();
+                        done++;
+                    } finally {
+                        probe.leave(CrashWindow.CATALOG_COMMIT);
+                    }
+                }
+                transaction = copies.length == 1 ? number : after[CatalogCounter.COMMITS.ordinal()];
                 System.arraycopy(after, 0, counters, 0, counters.length);
-            } catch (LmdbException e) {
-                throw failed("commit", e);
+                return transaction;
             } finally {
-                probe.leave(CrashWindow.CATALOG_COMMIT);
+                torn |= done > 0 && done < copies.length;
                 end();
             }
-            return number;
         }
 
         /** Drops the batch unless it was committed. */
@@ -337,60 +434,44 @@ public final class Catalog implements AutoCloseable {
             if (!ended) {
                 ended = true;
                 try {
-                    txn.close();
+                    endAll();
                 } finally {
                     lock.unlock();
                 }
             }
         }
 
-        private DirectBuffer get(CatalogCodec encoded) {
-            aim(false);
-            try {
-                return rows.get(txn, keyView);
-            } catch (LmdbException e) {
-                throw failed("read a row", e);
+        private void endAll() {
+            for (CatalogCopy copy : copies) {
+                copy.end();
             }
         }
 
-        private Batch put(CatalogCodec encoded) {
-            aim(true);
-            try {
-                rows.put(txn, keyView, valueView);
-            } catch (LmdbException e) {
-                throw failed("write a row", e);
+        private Batch putInAll() {
+            for (CatalogCopy copy : copies) {
+                copy.put();
             }
             return this;
         }
 
-        /** Copies the row that was encoded last to where LMDB can read it. */
-        private void aim(boolean withValue) {
+        private CatalogCopy copyOf(int segment) {
+            return copies[Math.floorMod(segment, copies.length)];
+        }
+
+        private void requireGoing() {
             if (ended) {
-                throw new OrbitKvException(ErrorCode.BUG, "a batch of the catalog " + path + " was used after its end");
-            }
-            byte[] keyBytes = codec.key();
-            key.putBytes(0, keyBytes);
-            keyView.wrap(key, 0, keyBytes.length);
-            if (withValue) {
-                byte[] valueBytes = codec.value();
-                value.putBytes(0, valueBytes);
-                valueView.wrap(value, 0, valueBytes.length);
+                throw new OrbitKvException(
+                        ErrorCode.BUG, "a batch of the catalog " + path() + " was used after its end");
             }
         }
     }
 
-    private OrbitKvException failed(String verb, LmdbException e) {
-        if (e instanceof Env.MapFullException) {
-            return new OrbitKvException(
-                    ErrorCode.CATALOG_FULL,
-                    "the catalog " + path + " is full at " + atOpening.mapBytes()
-                            + " bytes; a store with a larger cap gets a larger one",
-                    e);
+    private String path() {
+        List<String> paths = new ArrayList<>();
+        for (CatalogCopy copy : copies) {
+            paths.add(copy == null ? "?" : copy.path());
         }
-        return new OrbitKvException(
-                ErrorCode.CATALOG,
-                "LMDB cannot " + verb + " in " + path + ": " + e.getMessage() + "; check the drive and stop using it",
-                e);
+        return String.join(", ", paths);
     }
 
     static OrbitKvException damaged(String path, String what) {
@@ -401,10 +482,6 @@ public final class Catalog implements AutoCloseable {
                         + " an empty one");
     }
 
-    private static String file(String folder) {
-        return folder + "/" + FILE_NAME;
-    }
-
     /** Closes LMDB. Safe to call twice; waits for a batch of another thread. */
     @Override
     public void close() {
@@ -412,7 +489,11 @@ public final class Catalog implements AutoCloseable {
         try {
             if (!closed) {
                 closed = true;
-                env.close();
+                for (CatalogCopy copy : copies) {
+                    if (copy != null) {
+                        copy.close();
+                    }
+                }
             }
         } finally {
             lock.unlock();

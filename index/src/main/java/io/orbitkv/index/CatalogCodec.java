@@ -15,7 +15,8 @@ import java.util.zip.CRC32C;
  *
  * <pre>
  * table          key                                            value
- * M identity     -                                              format u32, store id 16, segment bytes u64, segments u32, cap u64, created u64 (ms)
+ * M identity     -                                              format u32, store id 16, segment bytes u64, segments u32, cap u64, created u64 (ms);
+ *                                                               where the format is 2 also folders u32, folder u32
  * N namespaces   id64 u64                                       id 32, epoch u32, definition bytes u32, definition
  * S segments     segment u32                                    use-sequence u64, state u32, blocks u32, payload pages u32, overhead pages u32
  * Q quarantine   segment u32, use-sequence u64, page u32        first 8 bytes of the key u64, found u64 (ms)
@@ -24,6 +25,10 @@ import java.util.zip.CRC32C;
  */
 final class CatalogCodec {
     static final int FORMAT_VERSION = 1;
+
+    /** A store of several folders, which programs that know one only must not open. */
+    static final int FORMAT_VERSION_FOLDERS = 2;
+
     static final int KEY_BYTES_MAX = 17;
     static final int VALUE_BYTES_MAX = NamespaceRow.DEFINITION_BYTES_MAX + 64;
 
@@ -56,6 +61,9 @@ final class CatalogCodec {
         value.putLong(identity.storeIdHigh()).putLong(identity.storeIdLow()).order(ByteOrder.LITTLE_ENDIAN);
         value.putLong(identity.segmentBytes()).putInt(identity.segments());
         value.putLong(identity.capBytes()).putLong(identity.createdMillis());
+        if (identity.formatVersion() == FORMAT_VERSION_FOLDERS) {
+            value.putInt(identity.folders()).putInt(identity.folder());
+        }
         return seal();
     }
 
@@ -213,11 +221,11 @@ final class CatalogCodec {
 
         private void decodeIdentity(ByteBuffer value) {
             int version = value.getInt();
-            if (version != FORMAT_VERSION) {
+            if (version != FORMAT_VERSION && version != FORMAT_VERSION_FOLDERS) {
                 throw new OrbitKvException(
                         ErrorCode.OTHER_VERSION,
                         "the store of catalog " + path + " has format version " + version + ", and this program knows "
-                                + FORMAT_VERSION + "; open it with the program that wrote it");
+                                + FORMAT_VERSION + " and " + FORMAT_VERSION_FOLDERS + "; open it with the program that wrote it");
             }
             value.order(ByteOrder.BIG_ENDIAN);
             long high = value.getLong();
@@ -225,6 +233,25 @@ final class CatalogCodec {
             value.order(ByteOrder.LITTLE_ENDIAN);
             identity = new CatalogIdentity(
                     version, high, low, value.getLong(), value.getInt(), value.getLong(), value.getLong());
+            if (version == FORMAT_VERSION_FOLDERS) {
+                identity = spread(identity, value.getInt(), value.getInt());
+            }
+        }
+
+        private CatalogIdentity spread(CatalogIdentity one, int folders, int folder) {
+            if (folders < 2 || folder < 0 || folder >= folders || one.segments() % folders != 0) {
+                throw Catalog.damaged(path, "it says that it is folder " + folder + " of " + folders);
+            }
+            return new CatalogIdentity(
+                    one.formatVersion(),
+                    one.storeIdHigh(),
+                    one.storeIdLow(),
+                    one.segmentBytes(),
+                    one.segments(),
+                    one.capBytes(),
+                    one.createdMillis(),
+                    folders,
+                    folder);
         }
     }
 }

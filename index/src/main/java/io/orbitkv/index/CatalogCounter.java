@@ -17,5 +17,11 @@ public enum CatalogCounter {
     /** Blocks whose bytes were found wrong. */
     WRONG_BLOCKS,
     /** Scoped clears. */
-    CLEARS
+    CLEARS,
+    /** Commits, over all folders alike; 0 where there is one folder only. */
+    COMMITS,
+    /** A number of chance that only the last commit has; the same in all folders once it is done. */
+    STAMP,
+    /** The stamp of the commit before: what a folder has that a death kept the last commit from. */
+    STAMP_BEFORE
 }

@@ -10,6 +10,8 @@ package io.orbitkv.index;
  * @param segments how many segments
  * @param capBytes the cap that the store was made with
  * @param createdMillis when it was made, in milliseconds since 1970
+ * @param folders how many data folders it is spread over
+ * @param folder the number of the folder that this catalog lies in, from 0
  */
 public record CatalogIdentity(
         int formatVersion,
@@ -18,7 +20,35 @@ public record CatalogIdentity(
         long segmentBytes,
         int segments,
         long capBytes,
-        long createdMillis) {
+        long createdMillis,
+        int folders,
+        int folder) {
+    /** A store in one folder; see the record. */
+    public CatalogIdentity(
+            int formatVersion,
+            long storeIdHigh,
+            long storeIdLow,
+            long segmentBytes,
+            int segments,
+            long capBytes,
+            long createdMillis) {
+        this(formatVersion, storeIdHigh, storeIdLow, segmentBytes, segments, capBytes, createdMillis, 1, 0);
+    }
+
+    /** The same store, as another of its folders knows it. */
+    public CatalogIdentity inFolder(int number) {
+        return new CatalogIdentity(
+                formatVersion,
+                storeIdHigh,
+                storeIdLow,
+                segmentBytes,
+                segments,
+                capBytes,
+                createdMillis,
+                folders,
+                number);
+    }
+
     /** The store id as 32 hexadecimal digits. */
     public String storeId() {
         return String.format("%016x%016x", storeIdHigh, storeIdLow);

@@ -247,7 +247,7 @@ final class CatalogTest {
 
     @Test
     void anotherVersionIsRefusedAsSuch() {
-        CatalogIdentity other = new CatalogIdentity(2, 1, 2, 1 << 20, 14, 16 << 20, 0);
+        CatalogIdentity other = new CatalogIdentity(3, 1, 2, 1 << 20, 14, 16 << 20, 0);
         Catalog.create(folder.toString(), other, MAP_BYTES, WindowProbe.NONE).close();
         OrbitKvException e =
                 assertThrows(OrbitKvException.class, () -> Catalog.open(folder.toString(), WindowProbe.NONE));

@@ -74,7 +74,18 @@ public interface DataFolder extends AutoCloseable {
      *
      * @param depth most transfers in flight
      */
-    IoRing newRing(int depth);
+    default IoRing newRing(int depth) {
+        return newRing(depth, List.of());
+    }
+
+    /**
+     * Makes a ring for the files of this folder and of others of the same kind; see {@link #newRing(int)}.
+     *
+     * @param depth most transfers in flight
+     * @param beside the other folders
+     * @return the ring, which holds the locks of all of them
+     */
+    IoRing newRing(int depth, List<DataFolder> beside);
 
     /** Gives the lock back and closes what is open. Safe to call twice. */
     @Override

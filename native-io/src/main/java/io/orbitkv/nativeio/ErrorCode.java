@@ -34,6 +34,8 @@ public enum ErrorCode {
     OTHER_GEOMETRY(206, Category.ENVIRONMENT),
     /** Something in the folder that OrbitKV did not put there. */
     FOREIGN_FILE(207, Category.ENVIRONMENT),
+    /** A folder of a store of several is missing, a copy of another one, or missed a part of the store's life. */
+    FOLDER_SET(208, Category.ENVIRONMENT),
 
     /** A segment's header page does not check out. */
     SEGMENT_HEADER(301, Category.PROBLEM),

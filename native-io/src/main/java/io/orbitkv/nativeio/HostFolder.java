@@ -367,15 +367,6 @@ public final class HostFolder implements DataFolder {
         rings.remove(ring);
     }
 
-    /** The file as this folder's own; anything else is a bug of the caller. */
-    DirectFile own(StorageFile file) {
-        if (file instanceof DirectFile direct && direct.folder() == this) {
-            return direct;
-        }
-        throw new OrbitKvException(
-                ErrorCode.BAD_ARGUMENT, "a ring of " + root + " cannot serve " + file + ": use files of that folder");
-    }
-
     private void requireOpen(String what) {
         if (closed) {
             throw new OrbitKvException(ErrorCode.CLOSED, "cannot " + what + " " + root + ": the folder is closed");
@@ -455,11 +446,16 @@ public final class HostFolder implements DataFolder {
     }
 
     @Override
-    public IoRing newRing(int depth) {
-        synchronized (this) {
-            requireOpen("make a ring for");
+    public IoRing newRing(int depth, List<DataFolder> beside) {
+        List<HostFolder> served = new ArrayList<>();
+        served.add(this);
+        beside.forEach(folder -> served.add((HostFolder) folder));
+        for (HostFolder folder : served) {
+            synchronized (folder) {
+                folder.requireOpen("make a ring for");
+            }
         }
-        return Rings.open(this, depth);
+        return Rings.open(new RingFolders(served), depth);
     }
 
     @Override

@@ -18,7 +18,7 @@ final class Rings {
 
     private Rings() {}
 
-    static IoRing open(HostFolder folder, int depth) {
+    static IoRing open(RingFolders folder, int depth) {
         if (depth < 1 || depth > DEPTH_MAX) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT, "the depth of a ring is 1 to " + DEPTH_MAX + ", not " + depth);
@@ -35,7 +35,7 @@ final class Rings {
         };
     }
 
-    private static IoRing automatic(HostFolder folder, int depth) {
+    private static IoRing automatic(RingFolders folder, int depth) {
         try {
             return new UringRing(folder, depth);
         } catch (OrbitKvException e) {

@@ -14,7 +14,7 @@ final class ThreadsRing implements IoRing {
     /** Most threads of a ring: deeper queues bring a drive nothing more that would pay for a thread each. */
     static final int THREADS_MAX = 64;
 
-    private final HostFolder folder;
+    private final RingFolders folder;
     private final RingSlots slots;
     private final RingOwner owner = new RingOwner();
     private final WakeState wake = new WakeState();
@@ -30,7 +30,7 @@ final class ThreadsRing implements IoRing {
 
     private final IntQueue results;
 
-    ThreadsRing(HostFolder folder, int depth) {
+    ThreadsRing(RingFolders folder, int depth) {
         this.folder = folder;
         this.slots = new RingSlots(depth);
         this.threads = new Thread[Math.min(depth, THREADS_MAX)];

@@ -7,9 +7,9 @@ import org.slf4j.LoggerFactory;
  * The files that a ring's kernel side knows already (fixed files), which saves the kernel a look-up a transfer.
  *
  * <pre>
- * place 0    the folder's lock file: the kernel keeps the lock until a killed process's transfers have ended
- * place 1    the writing end of a pipe: its reader sees the end when the kernel has freed the ring
- * place 2..  data files, each at a place that follows from its number; where two meet, the later one is not registered
+ * first     the lock file of each folder: the kernel keeps the lock until a killed process's transfers have ended
+ * one more  the writing end of a pipe: its reader sees the end when the kernel has freed the ring
+ * the rest  data files, each at a place that follows from its number; where two meet, the later one is not registered
  * </pre>
  *
  * <p>A registered file stays open in the kernel, so that one that is closed and unused is taken out at the owner's next turn.
@@ -19,24 +19,24 @@ final class UringFiles {
 
     static final int NONE = -1;
 
-    private static final int LOCK_PLACE = 0;
-    private static final int PIPE_PLACE = 1;
-    private static final int DATA_PLACE = 2;
-
     private final Uring ring;
-    private final HostFolder folder;
+    private final RingFolders folder;
+    private final int pipePlace;
+    private final int firstDataPlace;
     private final DirectFile[] files;
     private int registered;
     private long closesSeen;
 
-    /** Registers an empty table; a small limit on open files leaves room for the lock only. */
-    UringFiles(Uring ring, HostFolder folder) {
+    /** Registers an empty table; a small limit on open files leaves room for the locks only. */
+    UringFiles(Uring ring, RingFolders folder) {
         this.ring = ring;
         this.folder = folder;
+        this.pipePlace = folder.count();
+        this.firstDataPlace = pipePlace + 1;
         int places = Uring.FILES_MAX;
         int result = ring.registerFiles(places);
         if (result < 0) {
-            places = 1;
+            places = folder.count();
             result = ring.registerFiles(places);
         }
         if (result < 0) {
@@ -50,11 +50,16 @@ final class UringFiles {
         files = new DirectFile[places];
     }
 
-    /** Puts the lock file into the table; called when the ring starts. */
+    /** Puts the lock files into the table; called when the ring starts. */
     void keepLock() {
-        int lockFd = folder.lockFd();
-        if (files.length > LOCK_PLACE && lockFd >= 0) {
-            int result = ring.setFile(LOCK_PLACE, lockFd);
+        for (int place = 0; place < folder.count(); place++) {
+            keepLock(place, folder.lockFd(place));
+        }
+    }
+
+    private void keepLock(int place, int lockFd) {
+        if (files.length > place && lockFd >= 0) {
+            int result = ring.setFile(place, lockFd);
             if (result < 0) {
                 LOG.warn(
                         "{}: io_uring did not take the lock file: {}. After a kill -9 the lock may be free before the "
@@ -72,10 +77,10 @@ final class UringFiles {
      */
     int keepPipe() {
         int[] ends = new int[2];
-        if (files.length <= PIPE_PLACE || LibC.pipe2(ends, LibC.O_CLOEXEC) < 0) {
+        if (files.length <= pipePlace || LibC.pipe2(ends, LibC.O_CLOEXEC) < 0) {
             return NONE;
         }
-        int result = ring.setFile(PIPE_PLACE, ends[1]);
+        int result = ring.setFile(pipePlace, ends[1]);
         LibC.close(ends[1]);
         if (result < 0) {
             LibC.close(ends[0]);
@@ -86,11 +91,11 @@ final class UringFiles {
 
     /** The place of a file, registered now if need be, or {@link #NONE}: use its descriptor then. */
     int placeFor(DirectFile file) {
-        int dataPlaces = files.length - DATA_PLACE;
+        int dataPlaces = files.length - firstDataPlace;
         if (dataPlaces <= 0) {
             return NONE;
         }
-        int place = DATA_PLACE + file.number() % dataPlaces;
+        int place = firstDataPlace + folder.number(file) % dataPlaces;
         DirectFile now = files[place];
         if (now == file) {
             return place;
@@ -110,7 +115,7 @@ final class UringFiles {
             return;
         }
         closesSeen = closes;
-        for (int place = DATA_PLACE; place < files.length && registered > 0; place++) {
+        for (int place = firstDataPlace; place < files.length && registered > 0; place++) {
             if (files[place] != null && files[place].isGone()) {
                 ring.setFile(place, -1);
                 files[place] = null;

@@ -23,7 +23,7 @@ final class UringRing implements IoRing {
 
     private static final long DRAIN_NANOS = 100_000_000;
 
-    private final HostFolder folder;
+    private final RingFolders folder;
     private final RingSlots slots;
     private final RingOwner owner = new RingOwner();
     private final WakeState wake = new WakeState();
@@ -39,7 +39,7 @@ final class UringRing implements IoRing {
 
     private boolean closed;
 
-    UringRing(HostFolder folder, int depth) {
+    UringRing(RingFolders folder, int depth) {
         this.folder = folder;
         this.slots = new RingSlots(depth);
         this.ring = new Uring(depth + 1); // one more for the poll of the eventfd

@@ -4,6 +4,6 @@ package io.orbitkv.nativeio;
 class ThreadsRingTest extends RingTest {
     @Override
     IoRing ring(HostFolder of, int depth) {
-        return new ThreadsRing(of, depth);
+        return new ThreadsRing(RingFolders.of(of), depth);
     }
 }

@@ -4,6 +4,6 @@ package io.orbitkv.nativeio;
 class UringRingTest extends RingTest {
     @Override
     IoRing ring(HostFolder of, int depth) {
-        return new UringRing(of, depth);
+        return new UringRing(RingFolders.of(of), depth);
     }
 }

@@ -2,21 +2,25 @@ package io.orbitkv.recovery;
 
 import io.orbitkv.index.Catalog;
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.tiers.LogGeometry;
 
 /**
  * How a cap is shared out: catalog, room for a snapshot, the file system's own blocks for our files and folders, and
- * all the rest in whole segments.
+ * all the rest in whole segments. Several folders share it equally: each holds as many segments, and takes no more than its
+ * share.
  *
- * @param capBytes most bytes that the folder may take on the drive
+ * @param capBytes most bytes that all folders together may take on their drives
  * @param segmentBytes bytes of a segment
- * @param segments how many there are
- * @param catalogBytes what the catalog takes
- * @param snapshotBytes what a snapshot may take: index and marker together
+ * @param segments how many there are in all
+ * @param catalogBytes what the catalog takes, in each folder
+ * @param snapshotBytes what a snapshot may take in each folder: index and marker together
+ * @param folders how many folders
  */
-public record Budget(long capBytes, int segmentBytes, int segments, long catalogBytes, long snapshotBytes) {
+public record Budget(
+        long capBytes, int segmentBytes, int segments, long catalogBytes, long snapshotBytes, int folders) {
     /** A 64th: a row of 40 bytes a block, and so blocks down to 2.5 KiB on average. */
     private static final int SNAPSHOT_SHARE = 64;
 
@@ -42,29 +46,46 @@ public record Budget(long capBytes, int segmentBytes, int segments, long catalog
     }
 
     /**
-     * Shares out a cap.
+     * Shares out the cap of one folder; see {@link #of(long, int, int, int)}.
      *
      * @param capBytes most bytes that the folder may take
      * @param segmentBytes bytes of a segment; 0: by the cap
      * @param segmentsMin fewest segments that will do
      * @return how it is shared out
-     * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}, naming the smallest cap that works
      */
     public static Budget of(long capBytes, int segmentBytes, int segmentsMin) {
+        return of(capBytes, segmentBytes, segmentsMin, 1);
+    }
+
+    /**
+     * Shares out a cap.
+     *
+     * @param capBytes most bytes that all folders may take
+     * @param segmentBytes bytes of a segment; 0: by the cap
+     * @param segmentsMin fewest segments that will do
+     * @param folders how many folders
+     * @return how it is shared out
+     * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}, naming the smallest cap that works
+     */
+    public static Budget of(long capBytes, int segmentBytes, int segmentsMin, int folders) {
         int bytes = segmentBytes == 0 ? defaultSegmentBytes(capBytes) : segmentBytes;
-        Budget budget = share(capBytes, bytes);
-        if (budget.segments < segmentsMin) {
-            long smallest = smallestCap(bytes, segmentsMin);
+        int segmentsMinEach = (segmentsMin + folders - 1) / folders;
+        Budget one = share(capBytes / folders, bytes, Extent.SEGMENTS_MAX / folders);
+        Budget budget = new Budget(
+                capBytes, bytes, one.segments * folders, one.catalogBytes, one.snapshotBytes, folders);
+        if (one.segments < segmentsMinEach) {
+            long smallest = smallestCap(bytes, segmentsMinEach) * folders;
             throw new OrbitKvException(
                     ErrorCode.CAP_TOO_SMALL,
                     "a cap of " + capBytes + " bytes holds " + budget.segments + " segments of " + bytes
-                            + " bytes, and at least " + segmentsMin + " are needed; give a cap of at least " + smallest
+                            + " bytes" + (folders == 1 ? "" : " in " + folders + " folders") + ", and at least "
+                            + segmentsMinEach * folders + " are needed; give a cap of at least " + smallest
                             + " bytes" + (bytes > SEGMENT_BYTES_MIN ? " or smaller segments" : ""));
         }
         return budget;
     }
 
-    private static Budget share(long capBytes, int segmentBytes) {
+    private static Budget share(long capBytes, int segmentBytes, int segmentsMax) {
         long rowBytes = (capBytes / segmentBytes * CATALOG_BYTES_A_SEGMENT + MIB - 1) / MIB * MIB;
         long catalogBytes = Math.max(Catalog.mapBytes(capBytes), rowBytes);
         long snapshotBytes =
@@ -74,22 +95,23 @@ public record Budget(long capBytes, int segmentBytes, int segments, long catalog
         long fileBytes = perFile * segmentBytes + FILE_BYTES;
         long whole = Math.max(0, rest / fileBytes);
         long last = Math.max(0, (rest - whole * fileBytes - FILE_BYTES) / segmentBytes);
-        long segments = Math.min(io.orbitkv.nativeio.Extent.SEGMENTS_MAX, whole * perFile + last);
-        return new Budget(capBytes, segmentBytes, (int) segments, catalogBytes, snapshotBytes);
+        long segments = Math.min(segmentsMax, whole * perFile + last);
+        return new Budget(capBytes, segmentBytes, (int) segments, catalogBytes, snapshotBytes, 1);
     }
 
     private static long smallestCap(int segmentBytes, int segmentsMin) {
         long cap = (long) segmentBytes * segmentsMin;
-        while (share(cap, segmentBytes).segments < segmentsMin) {
+        while (share(cap, segmentBytes, Extent.SEGMENTS_MAX).segments < segmentsMin) {
             cap += MemoryRegion.PAGE_BYTES * 16L;
         }
         return cap;
     }
 
-    /** What the folder takes once it is made, without a snapshot: the file system must have this much free. */
+    /** What a folder takes once it is made, without a snapshot: its file system must have this much free. */
     public long creationBytes() {
         long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
-        long files = (segments + perFile - 1) / perFile;
-        return FIXED_BYTES + files * FILE_BYTES + catalogBytes + (long) segments * segmentBytes;
+        long mine = segments / folders;
+        long files = (mine + perFile - 1) / perFile;
+        return FIXED_BYTES + files * FILE_BYTES + catalogBytes + mine * segmentBytes;
     }
 }

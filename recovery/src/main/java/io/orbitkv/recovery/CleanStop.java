@@ -4,7 +4,7 @@ import io.orbitkv.index.Catalog;
 import io.orbitkv.index.CatalogCounter;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.CrashWindow;
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -27,7 +27,6 @@ public final class CleanStop {
      * <p>Where there is no room for the snapshot, or writing it fails, there is none, and the next opening scans the
      * log: nothing is lost.
      *
-     * @param folder the folder that was opened
      * @param opened as it was opened
      * @param namespaces those of now, with the epochs and index numbers of now; blocks of other numbers are left out
      * @param nextPosition the position after the last that was given out
@@ -36,7 +35,6 @@ public final class CleanStop {
      * @return whether there is a snapshot
      */
     public static boolean write(
-            DataFolder folder,
             OpenedFolder opened,
             List<OpenedNamespace> namespaces,
             long nextPosition,
@@ -45,9 +43,9 @@ public final class CleanStop {
         long transaction = commit(opened.catalog(), nextPosition, nextUseSequence);
         probe.enter(CrashWindow.SNAPSHOT);
         try {
-            return writeSnapshot(folder, opened, namespaces, nextPosition, nextUseSequence, transaction);
+            return writeSnapshot(opened, namespaces, nextPosition, nextUseSequence, transaction);
         } catch (OrbitKvException e) {
-            LOG.warn("{}: no snapshot, the next start scans the log: {}", folder.path(), e.getMessage());
+            LOG.warn("{}: no snapshot, the next start scans the log: {}", opened.folders().path(), e.getMessage());
             return false;
         } finally {
             probe.leave(CrashWindow.SNAPSHOT);
@@ -64,36 +62,37 @@ public final class CleanStop {
     }
 
     private static boolean writeSnapshot(
-            DataFolder folder,
             OpenedFolder opened,
             List<OpenedNamespace> namespaces,
             long nextPosition,
             long nextUseSequence,
             long transaction) {
+        DataFolders folders = opened.folders();
         PrefixIndex index = opened.index();
         LogGeometry geometry = opened.geometry();
         long rows = Snapshot.rows(index, namespaces);
         long bytes = Snapshot.pages(namespaces.size(), rows) * MemoryRegion.PAGE_BYTES;
         // Marker, and the blocks that the file system may need to find both.
-        long withMarker = bytes + 3L * MemoryRegion.PAGE_BYTES;
+        long largest = Snapshot.pagesOfPart(bytes / MemoryRegion.PAGE_BYTES, folders.count(), 0);
+        long withMarker = (largest + 3L) * MemoryRegion.PAGE_BYTES;
         if (withMarker > opened.snapshotBytesMax()) {
             LOG.warn(
-                    "{}: a snapshot of {} blocks takes {} bytes, and the cap leaves {} for it: the next start scans the"
+                    "{}: a snapshot of {} blocks takes {} bytes a folder, and the cap leaves {} for it: the next start scans the"
                             + " log",
-                    folder.path(),
+                    folders.path(),
                     rows,
                     withMarker,
                     opened.snapshotBytesMax());
             return false;
         }
-        Snapshot.unlink(folder);
-        int checksum = Snapshot.writeIndex(folder, geometry, index, namespaces, opened.epoch(), rows);
-        folder.syncFolder(FolderNames.SNAPSHOT);
+        folders.list().forEach(Snapshot::unlink);
+        int checksum = Snapshot.writeIndex(folders, geometry, index, namespaces, opened.epoch(), rows);
+        folders.list().forEach(folder -> folder.syncFolder(FolderNames.SNAPSHOT));
         if (opened.catalog().transaction() != transaction) {
-            throw new OrbitKvException(ErrorCode.BUG, "the catalog of " + folder.path() + " changed during a stop");
+            throw new OrbitKvException(ErrorCode.BUG, "the catalog of " + folders.path() + " changed during a stop");
         }
         Snapshot.writeMarker(
-                folder,
+                folders,
                 new Snapshot.Marker(
                         opened.epoch(),
                         nextPosition,

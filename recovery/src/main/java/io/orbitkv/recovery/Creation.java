@@ -5,6 +5,7 @@ import io.orbitkv.index.CatalogContents;
 import io.orbitkv.index.CatalogCounter;
 import io.orbitkv.index.CatalogIdentity;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -17,16 +18,16 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * Makes a store in an empty folder. A file INCOMPLETE stands there until all is durable; a folder in which it stands
- * was never used, and is made anew.
+ * Makes a store in empty folders, or a folder of a store anew that has lost it. A file INCOMPLETE stands in a folder until
+ * all is durable; a folder in which it stands was never used, and is made anew.
  */
 final class Creation {
-    private final DataFolder folder;
+    private final DataFolders folders;
     private final OpeningOptions options;
     private final WindowProbe probe;
 
-    Creation(DataFolder folder, OpeningOptions options, WindowProbe probe) {
-        this.folder = folder;
+    Creation(DataFolders folders, OpeningOptions options, WindowProbe probe) {
+        this.folders = folders;
         this.options = options;
         this.probe = probe;
     }
@@ -46,56 +47,97 @@ final class Creation {
         }
     }
 
-    /** Refuses a cap that is too small, or too large for the file system. */
+    /** Refuses a cap that is too small, or too large for a file system. */
     void requireRoom() {
-        requireSpace(budget());
+        Budget budget = budget();
+        for (DataFolder folder : folders.list()) {
+            requireSpace(folder, budget);
+        }
     }
 
     private Budget budget() {
         if (options.capBytes() <= 0) {
             throw new OrbitKvException(
-                    ErrorCode.CAP_TOO_SMALL, "there is no store in " + folder.path() + " yet: give a cap to make one");
+                    ErrorCode.CAP_TOO_SMALL, "there is no store in " + folders.path() + " yet: give a cap to make one");
         }
-        return Budget.of(options.capBytes(), options.segmentBytes(), options.segmentsMin());
+        return Budget.of(options.capBytes(), options.segmentBytes(), options.segmentsMin(), folders.count());
     }
 
-    /** Makes everything and answers the open catalog. The folder is locked, and holds nothing but our own. */
+    /** Makes everything and answers the open catalog. The folders are locked, and hold nothing but our own. */
     Catalog create(long nowMillis) {
         Budget budget = budget();
-        removeLeftovers();
-        requireSpace(budget);
         ByteBuffer id = ByteBuffer.wrap(newStoreId());
-        LogGeometry geometry = new LogGeometry(budget.segmentBytes(), budget.segments(), id.array());
-        folder.create(FolderNames.INCOMPLETE, MemoryRegion.PAGE_BYTES).close();
-        folder.makeFolder(FolderNames.CATALOG);
-        folder.makeFolder(FolderNames.SNAPSHOT);
-        folder.makeFolder(LogGeometry.FOLDER);
-        folder.syncFolder("");
-        for (int file = 0; file < geometry.files(); file++) {
-            folder.create(LogGeometry.fileName(file), geometry.fileBytes(file)).close();
-            options.progress().onProgress("allocating segment files", file + 1L, geometry.files());
+        LogGeometry geometry =
+                new LogGeometry(budget.segmentBytes(), budget.segments(), id.array(), folders.count());
+        for (int number = 0; number < folders.count(); number++) {
+            makeFiles(number, geometry, budget);
         }
-        folder.syncFolder(LogGeometry.FOLDER);
         CatalogIdentity identity = new CatalogIdentity(
-                Catalog.FORMAT_VERSION,
+                folders.count() == 1 ? Catalog.FORMAT_VERSION : Catalog.FORMAT_VERSION_FOLDERS,
                 id.getLong(0),
                 id.getLong(Long.BYTES),
                 budget.segmentBytes(),
                 budget.segments(),
                 budget.capBytes(),
-                nowMillis);
-        Catalog catalog = Catalog.create(FolderNames.catalogPath(folder), identity, budget.catalogBytes(), probe);
+                nowMillis,
+                folders.count(),
+                0);
+        Catalog catalog =
+                Catalog.create(FolderNames.catalogPath(folders.get(0)), identity, budget.catalogBytes(), probe);
+        boolean good = false;
         try {
-            folder.unlink(FolderNames.INCOMPLETE);
-            folder.syncFolder("");
+            for (int number = 1; number < folders.count(); number++) {
+                catalog.add(number, FolderNames.catalogPath(folders.get(number)), budget.catalogBytes());
+            }
+            folders.list().forEach(Creation::end);
+            good = true;
             return catalog;
-        } catch (RuntimeException | Error e) {
-            catalog.close();
-            throw e;
+        } finally {
+            if (!good) {
+                catalog.close();
+            }
         }
     }
 
-    private void removeLeftovers() {
+    /** Refuses to make a lost folder anew where its file system has no room for it. */
+    void requireRoomFor(int number, CatalogIdentity identity) {
+        requireSpace(folders.get(number), budgetOf(identity));
+    }
+
+    /** Makes a folder anew that the store has lost: its segments are free, all else is as in the other folders. */
+    void remake(int number, CatalogIdentity identity, Catalog catalog) {
+        Budget budget = budgetOf(identity);
+        makeFiles(number, Opening.geometry(identity), budget);
+        catalog.add(number, FolderNames.catalogPath(folders.get(number)), budget.catalogBytes());
+        end(folders.get(number));
+    }
+
+    private static Budget budgetOf(CatalogIdentity identity) {
+        return Budget.of(identity.capBytes(), (int) identity.segmentBytes(), 1, identity.folders());
+    }
+
+    private void makeFiles(int number, LogGeometry geometry, Budget budget) {
+        DataFolder folder = folders.get(number);
+        removeLeftovers(folder);
+        requireSpace(folder, budget);
+        folder.create(FolderNames.INCOMPLETE, MemoryRegion.PAGE_BYTES).close();
+        folder.makeFolder(FolderNames.CATALOG);
+        folder.makeFolder(FolderNames.SNAPSHOT);
+        folder.makeFolder(LogGeometry.FOLDER);
+        folder.syncFolder("");
+        for (int file = number; file < geometry.files(); file += geometry.folders()) {
+            folder.create(LogGeometry.fileName(file), geometry.fileBytes(file)).close();
+            options.progress().onProgress("allocating segment files", file + 1L, geometry.files());
+        }
+        folder.syncFolder(LogGeometry.FOLDER);
+    }
+
+    private static void end(DataFolder folder) {
+        folder.unlink(FolderNames.INCOMPLETE);
+        folder.syncFolder("");
+    }
+
+    private void removeLeftovers(DataFolder folder) {
         if (!folder.exists(FolderNames.INCOMPLETE)) {
             return;
         }
@@ -112,7 +154,7 @@ final class Creation {
         folder.syncFolder("");
     }
 
-    private void requireSpace(Budget budget) {
+    private static void requireSpace(DataFolder folder, Budget budget) {
         long needed = budget.creationBytes();
         long free = folder.freeBytes();
         if (free < needed) {

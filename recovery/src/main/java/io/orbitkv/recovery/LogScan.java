@@ -3,6 +3,7 @@ package io.orbitkv.recovery;
 import io.orbitkv.index.CatalogContents;
 import io.orbitkv.index.SegmentRow;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
@@ -10,6 +11,7 @@ import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.LogState;
 import io.orbitkv.tiers.Verdict;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 import java.util.TreeSet;
@@ -25,7 +27,8 @@ import java.util.stream.IntStream;
 final class LogScan implements AutoCloseable {
     private static final int SEGMENT_PROGRESS = 64;
 
-    private final DataFolder folder;
+    private final DataFolders folders;
+    private final BitSet lost;
     private final LogGeometry geometry;
     private final CatalogContents catalog;
     private final Notes notes;
@@ -49,13 +52,15 @@ final class LogScan implements AutoCloseable {
     private int segmentsDamaged;
 
     LogScan(
-            DataFolder folder,
+            DataFolders folders,
+            BitSet lost,
             LogGeometry geometry,
             CatalogContents catalog,
             Notes notes,
             int readThreads,
             OpeningProgress progress) {
-        this.folder = folder;
+        this.folders = folders;
+        this.lost = lost;
         this.geometry = geometry;
         this.catalog = catalog;
         this.notes = notes;
@@ -71,7 +76,14 @@ final class LogScan implements AutoCloseable {
                 known[row.segment()] = row;
             }
         }
-        this.readers = new ReaderPool(folder, geometry, readThreads);
+        this.readers = new ReaderPool(folders, geometry, readThreads);
+    }
+
+    /** Segments that lie in folders that are there; those of a lost one are free. */
+    private int[] present() {
+        return IntStream.range(0, uses.length)
+                .filter(segment -> !lost.get(geometry.folderOfSegment(segment)))
+                .toArray();
     }
 
     /**
@@ -82,19 +94,24 @@ final class LogScan implements AutoCloseable {
     void readHeaders() {
         requireFiles();
         long[] counted = new long[1];
-        readers.each(IntStream.range(0, uses.length).toArray(), this::readHeader, reader -> {
+        int[] present = present();
+        readers.each(present, this::readHeader, reader -> {
             int segment = reader.segment();
             uses[segment] = reader.useSequence();
             headerUses[segment] = uses[segment];
             lastUse = Math.max(lastUse, reader.useSequence());
-            if (++counted[0] % SEGMENT_PROGRESS == 0 || counted[0] == uses.length) {
-                progress.onProgress("reading segment headers", counted[0], uses.length);
+            if (++counted[0] % SEGMENT_PROGRESS == 0 || counted[0] == present.length) {
+                progress.onProgress("reading segment headers", counted[0], present.length);
             }
         });
     }
 
     private void requireFiles() {
         for (int number = 0; number < geometry.files(); number++) {
+            if (lost.get(geometry.folderOfFile(number))) {
+                continue;
+            }
+            DataFolder folder = folders.get(geometry.folderOfFile(number));
             String name = LogGeometry.fileName(number);
             if (!folder.exists(name)) {
                 throw new OrbitKvException(
@@ -137,7 +154,9 @@ final class LogScan implements AutoCloseable {
     private OrbitKvException refused(ErrorCode code, int segment, SegmentReader reader, String remedy) {
         return new OrbitKvException(
                 code,
-                "segment " + segment + " in " + folder.path() + "/" + LogGeometry.fileName(geometry.file(segment))
+                "segment " + segment + " in "
+                        + folders.get(geometry.folderOfSegment(segment)).path() + "/"
+                        + LogGeometry.fileName(geometry.file(segment))
                         + " is not of this store (" + reader.headerText() + "); " + remedy
                         + ", or move the folder away. Nothing was changed");
     }
@@ -296,6 +315,7 @@ final class LogScan implements AutoCloseable {
             }
         }
         for (int file : files) {
+            DataFolder folder = folders.get(geometry.folderOfFile(file));
             try (StorageFile opened = folder.open(LogGeometry.fileName(file), true)) {
                 opened.flush();
             }
@@ -398,7 +418,7 @@ final class LogScan implements AutoCloseable {
         return lastUse;
     }
 
-    OpeningReport report(long nanos, List<String> foreignNames, long foreignBytes) {
+    OpeningReport report(long nanos, List<String> foreignNames, long foreignBytes, List<String> lostFolders) {
         return new OpeningReport(
                 nanos,
                 footersRead,
@@ -409,6 +429,7 @@ final class LogScan implements AutoCloseable {
                 segmentsDamaged,
                 foreignNames,
                 foreignBytes,
+                lostFolders,
                 notes.list());
     }
 

@@ -2,13 +2,15 @@ package io.orbitkv.recovery;
 
 import io.orbitkv.index.Catalog;
 import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.LogState;
 import java.util.List;
 
 /**
- * A data folder that is open: what the store is built from. Catalog and index are the receiver's to close.
+ * The data folders of a store, open: what the store is built from. Catalog and index are the receiver's to close.
  *
+ * @param folders in the order of their numbers
  * @param kind how the life before ended
  * @param epoch of this life
  * @param catalog open for writing
@@ -17,11 +19,12 @@ import java.util.List;
  * @param index filled
  * @param namespaces those that the catalog knows, each with its number in the index
  * @param nextPosition the position that the next accepted block gets
- * @param snapshotBytesMax most bytes that a snapshot may take
+ * @param snapshotBytesMax most bytes that a snapshot may take in each folder
  * @param accounting where every page of the log went; whole
  * @param report what the opening met
  */
 public record OpenedFolder(
+        DataFolders folders,
         OpeningKind kind,
         long epoch,
         Catalog catalog,

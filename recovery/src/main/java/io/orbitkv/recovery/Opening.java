@@ -9,11 +9,14 @@ import io.orbitkv.index.QuarantineRow;
 import io.orbitkv.index.SegmentRow;
 import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.LogGeometry;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import org.agrona.concurrent.NanoClock;
@@ -21,12 +24,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Opens a data folder, whatever state the last life of the store left it in, or makes a new store in an empty one.
+ * Opens the data folders of a store, mostly one, whatever state the last life of the store left them in, or makes a new store
+ * in empty ones.
  *
  * <p>Steps: lock; read catalog and lock page; look at every segment's header; take the snapshot if a clean stop left one
  * that counts, otherwise scan the log; check that every page is accounted for. Up to here nothing was changed but the
  * pid in the lock page, so that an opening that refuses harms nothing. Then: remove the snapshot, seal what was left
- * open, begin the new epoch in the catalog, and say in the lock page that this boot of the machine has it.
+ * open, begin the new epoch in the catalog, and say in the lock page that this boot of the machine has it. Where a store has
+ * several folders and some of them hold nothing, those are lost: they are made anew before that, with their segments free.
  *
  * <p>Positions and use-sequences never repeat: the catalog holds an upper bound for each. A clean stop sets the exact
  * numbers, any other opening goes on behind the bound, and every opening raises the bounds by so much that no life can
@@ -41,7 +46,7 @@ public final class Opening {
 
     private static final Logger LOG = LoggerFactory.getLogger(Opening.class);
 
-    private final DataFolder folder;
+    private final DataFolders given;
     private final OpeningOptions options;
     private final IndexFactory factory;
     private final NanoClock clock;
@@ -49,22 +54,26 @@ public final class Opening {
     private final Notes notes;
     private final long startNanos;
 
+    private FolderSet set;
+    private DataFolders folders;
+    private Creation creation;
     private Catalog catalog;
     private PrefixIndex index;
 
     private Opening(
-            DataFolder folder, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
-        this.folder = folder;
+            DataFolders given, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
+        this.given = given;
         this.options = options;
         this.factory = factory;
         this.clock = clock;
         this.probe = probe;
-        this.notes = new Notes(folder.path());
+        this.notes = new Notes(given.path());
         this.startNanos = clock.nanoTime();
     }
 
     /**
-     * Opens a folder.
+     * Opens the folder of a store that has one; see {@link #open(DataFolders, OpeningOptions, IndexFactory, NanoClock,
+     * WindowProbe)}.
      *
      * @param folder not locked yet; stays the caller's, to close it in any case
      * @param options how
@@ -72,15 +81,31 @@ public final class Opening {
      * @param clock for the time it took
      * @param probe is told of crash windows
      * @return the open folder; its catalog and index are the caller's
+     */
+    public static OpenedFolder open(
+            DataFolder folder, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
+        return open(DataFolders.of(folder), options, factory, clock, probe);
+    }
+
+    /**
+     * Opens the folders of a store.
+     *
+     * @param given not locked yet, in any order; stay the caller's, to close them in any case
+     * @param options how
+     * @param factory makes the index
+     * @param clock for the time it took
+     * @param probe is told of crash windows
+     * @return the open folders; their catalog and index are the caller's
      * @throws OrbitKvException {@link ErrorCode#FOLDER_IN_USE}, {@link ErrorCode#FOREIGN_FILE},
      *     {@link ErrorCode#CAP_TOO_SMALL}, {@link ErrorCode#NO_SPACE}, {@link ErrorCode#CATALOG},
      *     {@link ErrorCode#OTHER_VERSION}, {@link ErrorCode#OTHER_STORE}, {@link ErrorCode#OTHER_GEOMETRY},
      *     {@link ErrorCode#SEGMENT_FILE}, {@link ErrorCode#SEGMENT_HEADER}, {@link ErrorCode#DRIVE},
-     *     {@link ErrorCode#ACCOUNTING}: the folder was left as it was, and what was opened is closed
+     *     {@link ErrorCode#ACCOUNTING}, {@link ErrorCode#FOLDER_SET}: the folders were left as they were, and what was
+     *     opened is closed
      */
     public static OpenedFolder open(
-            DataFolder folder, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
-        Opening opening = new Opening(folder, options, factory, clock, probe);
+            DataFolders given, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
+        Opening opening = new Opening(given, options, factory, clock, probe);
         boolean good = false;
         try {
             OpenedFolder opened = opening.run();
@@ -103,53 +128,66 @@ public final class Opening {
     }
 
     private OpenedFolder run() {
-        List<String> foreign = FolderNames.foreign(folder);
-        Creation creation = new Creation(folder, options, probe);
-        if (!folder.exists(FolderNames.LOCK) && isEmpty()) {
-            // What can be refused without a trace is refused before the lock file is made.
-            refuseForeign(foreign);
-            creation.requireRoom();
+        Map<DataFolder, List<String>> foreign = new IdentityHashMap<>();
+        given.list().forEach(folder -> foreign.put(folder, FolderNames.foreign(folder)));
+        boolean traceless = true;
+        for (DataFolder folder : given.list()) {
+            boolean untouched = !folder.exists(FolderNames.LOCK) && FolderSet.isEmpty(folder);
+            traceless &= untouched;
+            if (untouched) {
+                // What can be refused without a trace is refused before the lock file is made.
+                refuseForeign(folder, foreign.get(folder));
+            }
         }
-        folder.lock(FolderNames.LOCK, options.lockWaitNanos());
-        LockPage lockPage = LockPage.read(folder);
-        boolean fresh = isEmpty() || Creation.isUnfinished(folder, lockPage);
-        if (fresh) {
-            refuseForeign(foreign);
+        if (traceless) {
+            new Creation(given, options, probe).requireRoom();
+        }
+        for (DataFolder folder : given.list()) {
+            folder.lock(FolderNames.LOCK, options.lockWaitNanos());
+        }
+        set = FolderSet.look(given);
+        folders = set.folders();
+        creation = new Creation(folders, options, probe);
+        if (set.isFresh()) {
+            folders.list().forEach(folder -> refuseForeign(folder, foreign.get(folder)));
             catalog = creation.create(nowMillis());
         } else {
-            catalog = Catalog.open(FolderNames.catalogPath(folder), probe);
+            catalog = Catalog.open(set.catalogPaths(), set.copies(), probe);
         }
         CatalogContents contents = catalog.atOpening();
         LogGeometry geometry = geometry(contents.identity());
-        if (!fresh) {
+        if (!set.isFresh()) {
             requireSameGeometry(contents.identity());
         }
+        set.lost().stream().forEach(number -> {
+            refuseForeign(folders.get(number), foreign.get(folders.get(number)));
+            creation.requireRoomFor(number, contents.identity());
+        });
+        List<String> foreignNames = new ArrayList<>();
         long foreignBytes = 0;
-        for (String name : foreign) {
-            long bytes = folder.allocatedBytes(name);
-            foreignBytes += bytes;
-            notes.add("ignored: " + name + " (" + bytes + " bytes), which OrbitKV did not put there");
+        for (DataFolder folder : folders.list()) {
+            for (String name : foreign.get(folder)) {
+                String shown = folders.count() == 1 ? name : folder.path() + "/" + name;
+                long bytes = folder.allocatedBytes(name);
+                foreignNames.add(shown);
+                foreignBytes += bytes;
+                notes.add("ignored: " + shown + " (" + bytes + " bytes), which OrbitKV did not put there");
+            }
         }
-        announce(lockPage, geometry);
-        try (LogScan scan = new LogScan(folder, geometry, contents, notes, options.readThreads(), options.progress())) {
+        announce(geometry);
+        try (LogScan scan = new LogScan(
+                folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress())) {
             scan.readHeaders();
-            return finish(scan, contents, geometry, lockPage, foreign, foreignBytes);
+            return finish(scan, contents, geometry, foreignNames, foreignBytes);
         }
     }
 
-    /** Whether a folder holds a store already, whose sizes stand. */
-    public static boolean holdsStore(DataFolder folder) {
-        return Catalog.exists(FolderNames.catalogPath(folder));
+    /** Whether any of the folders holds a store already, whose sizes stand. */
+    public static boolean holdsStore(DataFolders folders) {
+        return folders.list().stream().anyMatch(folder -> Catalog.exists(FolderNames.catalogPath(folder)));
     }
 
-    /** Whether there is nothing of a store: no catalog, and no segment file. */
-    private boolean isEmpty() {
-        return !Catalog.exists(FolderNames.catalogPath(folder))
-                && folder.list(LogGeometry.FOLDER).stream().allMatch(name -> LogGeometry.fileNumber(name) < 0)
-                && !Snapshot.exists(folder);
-    }
-
-    private void refuseForeign(List<String> foreign) {
+    private static void refuseForeign(DataFolder folder, List<String> foreign) {
         if (!foreign.isEmpty()) {
             throw new OrbitKvException(
                     ErrorCode.FOREIGN_FILE,
@@ -164,7 +202,7 @@ public final class Opening {
                 .putLong(identity.storeIdHigh())
                 .putLong(identity.storeIdLow())
                 .array();
-        return new LogGeometry((int) identity.segmentBytes(), identity.segments(), id);
+        return new LogGeometry((int) identity.segmentBytes(), identity.segments(), id, identity.folders());
     }
 
     private void requireSameGeometry(CatalogIdentity identity) {
@@ -179,26 +217,41 @@ public final class Opening {
     private OrbitKvException otherGeometry(String made, long asked) {
         return new OrbitKvException(
                 ErrorCode.OTHER_GEOMETRY,
-                "the store in " + folder.path() + " was made with " + made + ", and " + asked
+                "the store in " + folders.path() + " was made with " + made + ", and " + asked
                         + " are asked for; give the old number, or use another folder");
     }
 
     /** Says in the lock page who holds the folder; epoch and boot id stay until the opening is done. */
-    private void announce(LockPage before, LogGeometry geometry) {
-        long epoch = before == null ? 0 : before.epoch();
-        String boot = before == null ? "" : before.bootId();
-        new LockPage(options.pid(), epoch, boot, geometry.storeId()).write(folder);
+    private void announce(LogGeometry geometry) {
+        for (int number = 0; number < folders.count(); number++) {
+            LockPage before = set.lockPages().get(number);
+            long epoch = before == null ? 0 : before.epoch();
+            String boot = before == null ? "" : before.bootId();
+            if (set.lost().get(number)) {
+                epoch = 0;
+                boot = folders.get(number).bootId(); // whatever it will hold was not written in an earlier one
+            }
+            new LockPage(options.pid(), epoch, boot, geometry.storeId()).write(folders.get(number));
+        }
+    }
+
+    /** Makes folders anew that are lost. */
+    private void remake(CatalogIdentity identity) {
+        set.lost().stream().forEach(number -> {
+            notes.add("the data folder " + folders.get(number).path() + " (number " + number + " of " + folders.count()
+                    + ") holds nothing of the store, so its blocks are lost: it is made anew");
+            creation.remake(number, identity, catalog);
+        });
     }
 
     private OpenedFolder finish(
             LogScan scan,
             CatalogContents contents,
             LogGeometry geometry,
-            LockPage lockPage,
             List<String> foreign,
             long foreignBytes) {
         long epoch = contents.counter(CatalogCounter.EPOCH) + 1;
-        OpeningKind kind = kind(contents, lockPage);
+        OpeningKind kind = kind(contents);
         Loaded loaded = null;
         if (kind != OpeningKind.FRESH) {
             loaded = loadSnapshot(scan, contents, geometry);
@@ -208,23 +261,29 @@ public final class Opening {
         } else {
             loaded = scanLog(scan, contents, geometry, kind == OpeningKind.POWER_LOSS);
         }
-        Accounting accounting = loaded.accounting.requireWhole(folder.path());
+        Accounting accounting = loaded.accounting.requireWhole(folders.path());
         if (loaded.indexedBlocks != index.blocks()) {
             throw new OrbitKvException(
                     ErrorCode.ACCOUNTING,
-                    "the index of " + folder.path() + " has " + index.blocks()
+                    "the index of " + folders.path() + " has " + index.blocks()
                             + " blocks after an opening that counted " + loaded.indexedBlocks + "; please report this");
         }
+        remake(contents.identity());
+        catalog.level();
         removeSnapshot();
         scan.repair();
         long nextPosition = Math.max(Math.max(1, loaded.nextPosition), contents.counter(CatalogCounter.NEXT_POSITION));
         long nextUse = Math.max(scan.lastUse() + 1, contents.counter(CatalogCounter.NEXT_USE_SEQUENCE));
         nextUse = Math.max(1, nextUse);
         begin(scan, contents, kind, epoch, nextPosition, nextUse, loaded.foundWrong);
-        new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
-        OpeningReport report = scan.report(clock.nanoTime() - startNanos, foreign, foreignBytes);
-        LOG.info("{}: opened after {} in {} ms: {}", folder.path(), kind, report.nanos() / 1_000_000, accounting);
+        for (DataFolder folder : folders.list()) {
+            new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
+        }
+        OpeningReport report =
+                scan.report(clock.nanoTime() - startNanos, foreign, foreignBytes, set.lostPaths());
+        LOG.info("{}: opened after {} in {} ms: {}", folders.path(), kind, report.nanos() / 1_000_000, accounting);
         return new OpenedFolder(
+                folders,
                 kind,
                 epoch,
                 catalog,
@@ -233,21 +292,30 @@ public final class Opening {
                 index,
                 loaded.namespaces,
                 nextPosition,
-                Budget.of(contents.identity().capBytes(), geometry.segmentBytes(), 1)
+                Budget.of(contents.identity().capBytes(), geometry.segmentBytes(), 1, folders.count())
                         .snapshotBytes(),
                 accounting,
                 report);
     }
 
-    private OpeningKind kind(CatalogContents contents, LockPage lockPage) {
+    private OpeningKind kind(CatalogContents contents) {
         if (contents.counter(CatalogCounter.EPOCH) == 0) {
             return OpeningKind.FRESH;
         }
-        if (lockPage == null) {
-            notes.add("the lock page is damaged: the last end is taken for a power loss");
-            return OpeningKind.POWER_LOSS;
+        for (int number = 0; number < folders.count(); number++) {
+            LockPage lockPage = set.lockPages().get(number);
+            if (set.lost().get(number)) {
+                continue;
+            }
+            if (lockPage == null) {
+                notes.add("the lock page is damaged: the last end is taken for a power loss");
+                return OpeningKind.POWER_LOSS;
+            }
+            if (!lockPage.isOfBoot(folders.get(number).bootId())) {
+                return OpeningKind.POWER_LOSS;
+            }
         }
-        return lockPage.isOfBoot(folder.bootId()) ? OpeningKind.KILL : OpeningKind.POWER_LOSS;
+        return OpeningKind.KILL;
     }
 
     /** What index and counts came from. */
@@ -274,13 +342,13 @@ public final class Opening {
 
     /** Loads the snapshot, or answers null and leaves no index where it does not count after all. */
     private Loaded loadSnapshot(LogScan scan, CatalogContents contents, LogGeometry geometry) {
-        Snapshot.Marker marker = Snapshot.readMarker(folder, geometry, contents, notes);
+        Snapshot.Marker marker = Snapshot.readMarker(folders, geometry, contents, notes);
         if (marker == null || !scan.agreesWithCatalog()) {
             return null;
         }
         index = factory.create(geometry);
         SnapshotLoad load = new SnapshotLoad(index, contents, scan);
-        String odd = Snapshot.readIndex(folder, geometry, marker, load::rowsOf);
+        String odd = Snapshot.readIndex(folders, geometry, marker, load::rowsOf);
         if (odd == null) {
             odd = load.odd();
         }
@@ -304,12 +372,12 @@ public final class Opening {
     }
 
     private void removeSnapshot() {
-        if (!Snapshot.exists(folder)) {
+        if (!Snapshot.exists(folders)) {
             return;
         }
         probe.enter(CrashWindow.SNAPSHOT);
         try {
-            Snapshot.remove(folder);
+            Snapshot.remove(folders);
         } finally {
             probe.leave(CrashWindow.SNAPSHOT);
         }

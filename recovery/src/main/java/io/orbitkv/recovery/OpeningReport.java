@@ -14,6 +14,7 @@ import java.util.List;
  * @param segmentsDamaged segments in which something did not check out
  * @param foreignNames files that OrbitKV did not put there
  * @param foreignBytes what they take on the drive
+ * @param lostFolders data folders that held nothing of their store and were made anew: their blocks are gone
  * @param notes the first of all things that a person may want to know
  */
 public record OpeningReport(
@@ -26,4 +27,5 @@ public record OpeningReport(
         int segmentsDamaged,
         List<String> foreignNames,
         long foreignBytes,
+        List<String> lostFolders,
         List<String> notes) {}

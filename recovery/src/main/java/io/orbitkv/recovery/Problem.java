@@ -6,7 +6,7 @@ import io.orbitkv.nativeio.ErrorCode;
  * Something that a verification found wrong.
  *
  * @param code what kind
- * @param file the file, within the data folder
+ * @param file the file, within the data folder; with it where the store has several
  * @param segment the segment, or -1
  * @param page the page within the segment, or -1
  * @param text what is wrong

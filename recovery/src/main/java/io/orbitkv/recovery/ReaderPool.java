@@ -1,6 +1,6 @@
 package io.orbitkv.recovery;
 
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.tiers.LogGeometry;
 import java.util.ArrayDeque;
@@ -24,10 +24,10 @@ final class ReaderPool implements AutoCloseable {
     private final List<SegmentReader> readers = new ArrayList<>();
     private final ExecutorService threads;
 
-    ReaderPool(DataFolder folder, LogGeometry geometry, int threadCount) {
+    ReaderPool(DataFolders folders, LogGeometry geometry, int threadCount) {
         int count = Math.max(1, Math.min(threadCount, geometry.segments()));
         for (int i = 0; i < (count == 1 ? 1 : count * READERS_PER_THREAD); i++) {
-            readers.add(new SegmentReader(folder, geometry));
+            readers.add(new SegmentReader(folders, geometry));
         }
         this.threads = count == 1 ? null : Executors.newFixedThreadPool(count, ReaderPool::thread);
     }

@@ -1,7 +1,7 @@
 package io.orbitkv.recovery;
 
 import io.orbitkv.nativeio.BlockChecksum;
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
@@ -30,7 +30,7 @@ final class SegmentReader implements AutoCloseable {
 
     private static final int TRAILER_USE_SEQUENCE = PAGE_BYTES - 24;
 
-    private final DataFolder folder;
+    private final DataFolders folders;
     private final LogGeometry geometry;
     private final SegmentHeader header;
     private final BatchHeader batch;
@@ -54,8 +54,8 @@ final class SegmentReader implements AutoCloseable {
     private int endPage;
     private final BitSet wrong = new BitSet();
 
-    SegmentReader(DataFolder folder, LogGeometry geometry) {
-        this.folder = folder;
+    SegmentReader(DataFolders folders, LogGeometry geometry) {
+        this.folders = folders;
         this.geometry = geometry;
         this.header = new SegmentHeader(geometry);
         this.batch = new BatchHeader(geometry);
@@ -232,7 +232,9 @@ final class SegmentReader implements AutoCloseable {
     }
 
     private void write(int page, int pages, MemoryRegion from) {
-        try (StorageFile target = folder.open(LogGeometry.fileName(geometry.file(segment)), true)) {
+        int number = geometry.file(segment);
+        try (StorageFile target =
+                folders.get(geometry.folderOfFile(number)).open(LogGeometry.fileName(number), true)) {
             target.write(geometry.fileOffset(segment, page), from, 0, pages * PAGE_BYTES);
             target.flush();
         }
@@ -254,7 +256,7 @@ final class SegmentReader implements AutoCloseable {
         int number = geometry.file(segment);
         if (number != fileNumber) {
             closeFile();
-            file = folder.open(LogGeometry.fileName(number), false);
+            file = folders.get(geometry.folderOfFile(number)).open(LogGeometry.fileName(number), false);
             fileNumber = number;
         }
         file.read(geometry.fileOffset(segment, page), into, offset, pages * PAGE_BYTES);

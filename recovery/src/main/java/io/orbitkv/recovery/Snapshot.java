@@ -5,10 +5,12 @@ import io.orbitkv.index.CatalogCounter;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.BlockChecksum;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.Resources;
 import io.orbitkv.nativeio.StorageFile;
 import io.orbitkv.tiers.LogGeometry;
 import java.nio.charset.StandardCharsets;
@@ -21,7 +23,7 @@ import java.util.Map;
  * The index as a clean stop leaves it on the drive, and the marker that says that it counts.
  *
  * <pre>
- * INDEX, pages of 4096 bytes: one header, then pages of namespaces, then pages of rows
+ * INDEX, pages of 4096 bytes: one header, then pages of namespaces, then pages of rows; n folders hold an nth each, in order
  * header:      0 magic "OKVSNAP1" | 8 version u32 | 12 namespaces u32 | 16 rows u64 | 24 epoch u64 | 32 store id 16 | zero
  * namespaces:  255 of 16 bytes:  id64 u64 | epoch u32 | zero u32
  * rows:        102 of 40 bytes:  key0 u64 | tag u64 | segment u32 | first page u16 | flags u16 (bit 0: continues a run)
@@ -65,7 +67,17 @@ final class Snapshot {
             long transaction,
             long indexBytes,
             int indexChecksum,
-            byte[] storeId) {}
+            byte[] storeId) {
+        boolean isSame(Marker other) {
+            return epoch == other.epoch
+                    && nextPosition == other.nextPosition
+                    && nextUseSequence == other.nextUseSequence
+                    && transaction == other.transaction
+                    && indexBytes == other.indexBytes
+                    && indexChecksum == other.indexChecksum
+                    && java.util.Arrays.equals(storeId, other.storeId);
+        }
+    }
 
     /** Pages that an INDEX takes. */
     static long pages(int namespaces, long rows) {
@@ -80,19 +92,17 @@ final class Snapshot {
 
     /** Writes INDEX, durably; answers what the marker has to say of it. */
     static int writeIndex(
-            DataFolder folder,
+            DataFolders folders,
             LogGeometry geometry,
             PrefixIndex index,
             List<OpenedNamespace> namespaces,
             long epoch,
             long rows) {
-        long bytes = pages(namespaces.size(), rows) * PAGE_BYTES;
         Map<Integer, Integer> places = new HashMap<>();
         for (OpenedNamespace namespace : namespaces) {
             places.put(namespace.number(), places.size());
         }
-        try (StorageFile file = folder.create(FolderNames.INDEX, bytes);
-                PageWriter writer = new PageWriter(file)) {
+        try (PageWriter writer = new PageWriter(folders, pages(namespaces.size(), rows))) {
             writeHeader(writer, geometry, namespaces.size(), rows, epoch);
             for (OpenedNamespace namespace : namespaces) {
                 long at = writer.place(NAMESPACE_BYTES);
@@ -109,7 +119,7 @@ final class Snapshot {
             });
             writer.endPage();
             writer.writePiece();
-            file.flush();
+            writer.flush();
             return writer.checksum.value();
         }
     }
@@ -159,8 +169,12 @@ final class Snapshot {
         return rows[0];
     }
 
-    /** Writes MARKER, durably: from here on the snapshot counts. */
-    static void writeMarker(DataFolder folder, Marker marker) {
+    /** Writes MARKER in each folder, durably: from here on the snapshot counts. */
+    static void writeMarker(DataFolders folders, Marker marker) {
+        folders.list().forEach(folder -> writeMarker(folder, marker));
+    }
+
+    private static void writeMarker(DataFolder folder, Marker marker) {
         try (StorageFile file = folder.create(FolderNames.MARKER_NEW, PAGE_BYTES);
                 MemoryRegion page = MemoryRegion.anonymous(PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
             page.putLong(0, MARKER_MAGIC);
@@ -182,7 +196,9 @@ final class Snapshot {
 
     /** Fills pages one after the other and writes them in large pieces. */
     private static final class PageWriter implements AutoCloseable {
-        private final StorageFile file;
+        private final Resources files = new Resources();
+        private final List<StorageFile> parts = new ArrayList<>();
+        private final long pagesAPart;
         private final MemoryRegion piece =
                 MemoryRegion.anonymous((long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
         private final BlockChecksum pageChecksum = new BlockChecksum();
@@ -192,8 +208,23 @@ final class Snapshot {
         private int used;
         private int count;
 
-        PageWriter(StorageFile file) {
-            this.file = file;
+        PageWriter(DataFolders folders, long pages) {
+            files.keep(piece);
+            pagesAPart = pagesAPart(pages, folders.count());
+            boolean good = false;
+            try {
+                for (int part = 0; part < folders.count(); part++) {
+                    long mine = pagesOfPart(pages, folders.count(), part);
+                    if (mine > 0) {
+                        parts.add(files.keep(folders.get(part).create(FolderNames.INDEX, mine * PAGE_BYTES)));
+                    }
+                }
+                good = true;
+            } finally {
+                if (!good) {
+                    files.close();
+                }
+            }
         }
 
         long place(int bytes) {
@@ -228,23 +259,50 @@ final class Snapshot {
             if (page > 0) {
                 int bytes = page * PAGE_BYTES;
                 checksum.update(piece, 0, bytes);
-                file.write(written, piece, 0, bytes);
-                written += bytes;
+                for (int done = 0; done < bytes; ) {
+                    long at = written / PAGE_BYTES;
+                    int part = (int) (at / pagesAPart);
+                    long inPart = at - part * pagesAPart;
+                    int length = (int) Math.min(bytes - done, (pagesAPart - inPart) * PAGE_BYTES);
+                    parts.get(part).write(inPart * PAGE_BYTES, piece, done, length);
+                    written += length;
+                    done += length;
+                }
                 page = 0;
                 piece.fill(0, piece.bytes(), (byte) 0);
             }
         }
 
+        void flush() {
+            parts.forEach(StorageFile::flush);
+        }
+
         @Override
         public void close() {
-            piece.close();
+            files.close();
         }
+    }
+
+    // ---- parts: each folder holds as many pages of INDEX as every other, the last ones fewer ----
+
+    private static long pagesAPart(long pages, int folders) {
+        return (pages + folders - 1) / folders;
+    }
+
+    static long pagesOfPart(long pages, int folders, int part) {
+        long each = pagesAPart(pages, folders);
+        return Math.max(0, Math.min(each, pages - part * each));
     }
 
     // ---- reading ----
 
+    /** Whether there is anything of a snapshot in any folder. */
+    static boolean exists(DataFolders folders) {
+        return folders.list().stream().anyMatch(Snapshot::existsIn);
+    }
+
     /** Whether there is anything of a snapshot. */
-    static boolean exists(DataFolder folder) {
+    static boolean existsIn(DataFolder folder) {
         return folder.exists(FolderNames.MARKER)
                 || folder.exists(FolderNames.MARKER_NEW)
                 || folder.exists(FolderNames.INDEX);
@@ -257,24 +315,39 @@ final class Snapshot {
         folder.unlink(FolderNames.INDEX);
     }
 
-    /** Removes marker and index, in this order, durably. */
-    static void remove(DataFolder folder) {
-        folder.unlink(FolderNames.MARKER);
-        folder.syncFolder(FolderNames.SNAPSHOT);
-        folder.unlink(FolderNames.MARKER_NEW);
-        folder.unlink(FolderNames.INDEX);
-        folder.syncFolder(FolderNames.SNAPSHOT);
+    /** Removes markers and indexes, in this order, durably. */
+    static void remove(DataFolders folders) {
+        for (DataFolder folder : folders.list()) {
+            folder.unlink(FolderNames.MARKER);
+            folder.syncFolder(FolderNames.SNAPSHOT);
+        }
+        for (DataFolder folder : folders.list()) {
+            folder.unlink(FolderNames.MARKER_NEW);
+            folder.unlink(FolderNames.INDEX);
+            folder.syncFolder(FolderNames.SNAPSHOT);
+        }
     }
 
     /** The marker, or null where none counts for this state of the catalog; why not goes to the notes. */
-    static Marker readMarker(DataFolder folder, LogGeometry geometry, CatalogContents catalog, Notes notes) {
-        if (!folder.exists(FolderNames.MARKER)) {
-            return null;
-        }
-        Marker marker = readMarkerPage(folder);
-        if (marker == null) {
-            notes.add("the marker of the snapshot is damaged: the log is scanned");
-            return null;
+    static Marker readMarker(DataFolders folders, LogGeometry geometry, CatalogContents catalog, Notes notes) {
+        Marker marker = null;
+        for (int i = 0; i < folders.count(); i++) {
+            if (!folders.get(i).exists(FolderNames.MARKER)) {
+                if (marker != null) {
+                    notes.add("the snapshot is not in all folders: the log is scanned");
+                }
+                return null;
+            }
+            Marker mine = readMarkerPage(folders.get(i));
+            if (mine == null) {
+                notes.add("the marker of the snapshot is damaged: the log is scanned");
+                return null;
+            }
+            if (marker != null && !mine.isSame(marker)) {
+                notes.add("the folders have markers of different snapshots: the log is scanned");
+                return null;
+            }
+            marker = mine;
         }
         boolean good = java.util.Arrays.equals(marker.storeId(), geometry.storeId())
                 && marker.epoch() == catalog.counter(CatalogCounter.EPOCH)
@@ -350,17 +423,33 @@ final class Snapshot {
      *
      * @return null when all of it was good and taken; otherwise what was not
      */
-    static String readIndex(DataFolder folder, LogGeometry geometry, Marker marker, RowTakers takers) {
+    static String readIndex(DataFolders folders, LogGeometry geometry, Marker marker, RowTakers takers) {
+        if (marker.indexBytes() < PAGE_BYTES || marker.indexBytes() % PAGE_BYTES != 0) {
+            return "its marker says that it has " + marker.indexBytes() + " bytes";
+        }
+        IndexReader reader = new IndexReader(geometry, marker, takers);
+        try (MemoryRegion piece =
+                MemoryRegion.anonymous((long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+            for (int part = 0; part < folders.count(); part++) {
+                long bytes = pagesOfPart(marker.indexBytes() / PAGE_BYTES, folders.count(), part) * PAGE_BYTES;
+                String odd = bytes == 0 ? null : readPart(folders.get(part), bytes, reader, piece);
+                if (odd != null) {
+                    return odd;
+                }
+            }
+            return reader.end();
+        }
+    }
+
+    private static String readPart(DataFolder folder, long bytes, IndexReader reader, MemoryRegion piece) {
         if (!folder.exists(FolderNames.INDEX)) {
             return "it is missing";
         }
-        try (StorageFile file = folder.open(FolderNames.INDEX, false);
-                MemoryRegion piece = MemoryRegion.anonymous(
-                        (long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
-            if (file.bytes() != marker.indexBytes() || file.bytes() < PAGE_BYTES || file.bytes() % PAGE_BYTES != 0) {
-                return "it has " + file.bytes() + " bytes and should have " + marker.indexBytes();
+        try (StorageFile file = folder.open(FolderNames.INDEX, false)) {
+            if (file.bytes() != bytes) {
+                return "it has " + file.bytes() + " bytes and should have " + bytes;
             }
-            return new IndexReader(geometry, marker, takers).read(file, piece);
+            return reader.read(file, piece);
         }
     }
 
@@ -376,6 +465,7 @@ final class Snapshot {
         private long rows;
         private long rowsTaken;
         private RowTaker taker;
+        private int pagesRead;
 
         IndexReader(LogGeometry geometry, Marker marker, RowTakers takers) {
             this.geometry = geometry;
@@ -390,13 +480,18 @@ final class Snapshot {
                 file.read(done, piece, 0, length);
                 whole.update(piece, 0, length);
                 for (int at = 0; at < length; at += PAGE_BYTES) {
-                    String odd = readPage(piece, at, (int) ((done + at) / PAGE_BYTES));
+                    String odd = readPage(piece, at, pagesRead++);
                     if (odd != null) {
                         return odd;
                     }
                 }
                 done += length;
             }
+            return null;
+        }
+
+        /** What is wrong with all of it, once the last part was read. */
+        String end() {
             if (rowsTaken != rows || id64s.size() != namespaces) {
                 return "it has " + rowsTaken + " of " + rows + " rows";
             }

@@ -5,6 +5,7 @@ import io.orbitkv.index.CatalogContents;
 import io.orbitkv.index.QuarantineRow;
 import io.orbitkv.index.SegmentRow;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
@@ -14,6 +15,7 @@ import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.Verdict;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -29,12 +31,14 @@ public final class Verify {
     private static final int PROBLEMS_MAX = 100;
     private static final int READS_MAX = 3;
 
-    private final DataFolder folder;
+    private final DataFolders given;
     private final OpeningOptions options;
     private final List<Problem> problems = new ArrayList<>();
     private final Map<Integer, SegmentRow> rows = new HashMap<>();
     private final Set<List<Long>> quarantine = new HashSet<>();
     private long problemsFound;
+    private DataFolders folders;
+    private BitSet lost = new BitSet();
     private LogGeometry geometry;
     private boolean sameBoot = true;
     private String note = "";
@@ -52,34 +56,47 @@ public final class Verify {
     private long freePages;
     private boolean snapshot;
 
-    private Verify(DataFolder folder, OpeningOptions options) {
-        this.folder = folder;
+    private Verify(DataFolders given, OpeningOptions options) {
+        this.given = given;
+        this.folders = given;
         this.options = options;
     }
 
     /**
-     * Verifies a folder. It is locked as long as {@code folder} stays open; where another process holds it, it is read
-     * beside that one, and the report's note says so.
+     * Verifies the folder of a store that has one; see {@link #run(DataFolders, OpeningOptions)}.
      *
      * @param folder not locked yet; stays the caller's
      * @param options read threads, wait for the lock, progress; sizes don't matter
      * @return what was found
-     * @throws OrbitKvException {@link ErrorCode#FOLDER_UNUSABLE} when there is no store; {@link ErrorCode#DRIVE}
      */
     public static VerifyReport run(DataFolder folder, OpeningOptions options) {
-        return new Verify(folder, options).run();
+        return run(DataFolders.of(folder), options);
+    }
+
+    /**
+     * Verifies the folders of a store. They are locked as long as they stay open; where another process holds one, it is read
+     * beside that one, and the report's note says so.
+     *
+     * @param folders not locked yet, in any order; stay the caller's
+     * @param options read threads, wait for the lock, progress; sizes don't matter
+     * @return what was found
+     * @throws OrbitKvException {@link ErrorCode#FOLDER_UNUSABLE} when there is no store; {@link ErrorCode#DRIVE};
+     *     {@link ErrorCode#OTHER_STORE}, {@link ErrorCode#OTHER_GEOMETRY}, {@link ErrorCode#FOLDER_SET} where the folders don't
+     *     belong together
+     */
+    public static VerifyReport run(DataFolders folders, OpeningOptions options) {
+        return new Verify(folders, options).run();
     }
 
     private VerifyReport run() {
-        if (!folder.exists(FolderNames.CATALOG) && !folder.exists(LogGeometry.FOLDER)) {
+        if (given.list().stream()
+                .allMatch(folder -> !folder.exists(FolderNames.CATALOG) && !folder.exists(LogGeometry.FOLDER))) {
             throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE, "there is no store in " + folder.path() + "; name another folder");
+                    ErrorCode.FOLDER_UNUSABLE, "there is no store in " + given.path() + "; name another folder");
         }
-        lock();
-        CatalogContents catalog = readCatalog();
+        given.list().forEach(this::lock);
+        CatalogContents catalog = readCatalogs();
         if (catalog != null) {
-            LockPage lockPage = LockPage.read(folder);
-            sameBoot = lockPage != null && lockPage.isOfBoot(folder.bootId());
             geometry = Opening.geometry(catalog.identity());
             catalog.segments().forEach(row -> rows.put(row.segment(), row));
             for (QuarantineRow row : catalog.quarantine()) {
@@ -94,7 +111,7 @@ public final class Verify {
         return report();
     }
 
-    private void lock() {
+    private void lock(DataFolder folder) {
         try {
             folder.lock(FolderNames.LOCK, options.lockWaitNanos());
         } catch (OrbitKvException e) {
@@ -106,7 +123,39 @@ public final class Verify {
         }
     }
 
-    private CatalogContents readCatalog() {
+    /** What the catalogs of all folders say together; null where one can't be read. */
+    private CatalogContents readCatalogs() {
+        LockPage[] lockPages = new LockPage[given.count()];
+        CatalogContents[] read = new CatalogContents[given.count()];
+        boolean good = true;
+        for (int i = 0; i < read.length; i++) {
+            DataFolder folder = given.get(i);
+            lockPages[i] = folder.exists(FolderNames.LOCK) ? LockPage.read(folder) : null;
+            if (read.length == 1 || !FolderSet.holdsNothing(folder, lockPages[i])) {
+                read[i] = readCatalog(folder);
+                good &= read[i] != null;
+            }
+        }
+        if (!good) {
+            return null;
+        }
+        FolderSet set = FolderSet.arrange(given, lockPages, read, note.isEmpty());
+        folders = set.folders();
+        lost = set.lost();
+        for (int number = 0; number < folders.count(); number++) {
+            LockPage page = set.lockPages().get(number);
+            if (lost.get(number)) {
+                String text = "it holds nothing of the store, of which it is folder " + number + ": its blocks are lost,"
+                        + " and the next opening makes it anew";
+                problem(ErrorCode.FOLDER_SET, folders.get(number).path(), -1, -1, text);
+            } else {
+                sameBoot &= page != null && page.isOfBoot(folders.get(number).bootId());
+            }
+        }
+        return set.copies().together();
+    }
+
+    private CatalogContents readCatalog(DataFolder folder) {
         OrbitKvException last = null;
         for (int i = 0; i < READS_MAX; i++) {
             try {
@@ -121,23 +170,27 @@ public final class Verify {
                 }
             }
         }
-        problem(ErrorCode.CATALOG, FolderNames.CATALOG, -1, -1, last.getMessage());
+        problem(ErrorCode.CATALOG, shown(folder, FolderNames.CATALOG), -1, -1, last.getMessage());
         return null;
     }
 
     private boolean filesAreWhole() {
         boolean whole = true;
         for (int number = 0; number < geometry.files(); number++) {
+            if (lost.get(geometry.folderOfFile(number))) {
+                continue;
+            }
+            DataFolder folder = folders.get(geometry.folderOfFile(number));
             String name = LogGeometry.fileName(number);
             if (!folder.exists(name)) {
-                problem(ErrorCode.SEGMENT_FILE, name, -1, -1, "it is missing");
+                problem(ErrorCode.SEGMENT_FILE, shown(folder, name), -1, -1, "it is missing");
                 whole = false;
                 continue;
             }
             try (StorageFile file = folder.open(name, false)) {
                 if (file.bytes() != geometry.fileBytes(number)) {
                     String text = "it has " + file.bytes() + " bytes and should have " + geometry.fileBytes(number);
-                    problem(ErrorCode.SEGMENT_FILE, name, -1, -1, text);
+                    problem(ErrorCode.SEGMENT_FILE, shown(folder, name), -1, -1, text);
                     whole = false;
                 }
             }
@@ -146,18 +199,22 @@ public final class Verify {
     }
 
     private void readSegments() {
-        try (ReaderPool readers = new ReaderPool(folder, geometry, options.readThreads())) {
-            int segments = geometry.segments();
-            Found[] found = new Found[segments];
+        try (ReaderPool readers = new ReaderPool(folders, geometry, options.readThreads())) {
+            Found[] found = new Found[geometry.segments()];
+            int[] present = IntStream.range(0, found.length)
+                    .filter(segment -> !lost.get(geometry.folderOfSegment(segment)))
+                    .toArray();
+            free += found.length - present.length;
+            freePages += (long) (found.length - present.length) * geometry.segmentPages();
             int[] done = new int[1];
             readers.each(
-                    IntStream.range(0, segments).toArray(),
+                    present,
                     (reader, segment) -> found[segment] = read(reader, segment),
                     reader -> {
-                        take(reader, found[done[0]]);
-                        found[done[0]] = null;
+                        take(reader, found[reader.segment()]);
+                        found[reader.segment()] = null;
                         done[0]++;
-                        options.progress().onProgress("verifying segments", done[0], segments);
+                        options.progress().onProgress("verifying segments", done[0], present.length);
                     });
         }
     }
@@ -305,20 +362,24 @@ public final class Verify {
     }
 
     private void readSnapshot(CatalogContents catalog) {
-        if (!folder.exists(FolderNames.MARKER)) {
-            return;
-        }
-        Snapshot.Marker marker = Snapshot.readMarkerPage(folder);
-        if (marker == null) {
-            problem(ErrorCode.SNAPSHOT, FolderNames.MARKER, -1, -1, "it does not check out");
-            return;
+        Snapshot.Marker marker = null;
+        for (DataFolder folder : folders.list()) {
+            if (!folder.exists(FolderNames.MARKER)) {
+                return; // of several folders one may lack it after a death: then it counts in none
+            }
+            Snapshot.Marker before = marker;
+            marker = Snapshot.readMarkerPage(folder);
+            if (marker == null || (before != null && !before.isSame(marker))) {
+                problem(ErrorCode.SNAPSHOT, shown(folder, FolderNames.MARKER), -1, -1, "it does not check out");
+                return;
+            }
         }
         if (marker.transaction() != catalog.transaction()) {
             note += (note.isEmpty() ? "" : "; ") + "the snapshot is older than the catalog and will not be used";
             return;
         }
         String odd =
-                Snapshot.readIndex(folder, geometry, marker, list -> (namespace, c, k, t, s, p, b, sum, d) -> true);
+                Snapshot.readIndex(folders, geometry, marker, list -> (namespace, c, k, t, s, p, b, sum, d) -> true);
         snapshot = odd == null;
         if (odd != null) {
             problem(ErrorCode.SNAPSHOT, FolderNames.INDEX, -1, -1, odd);
@@ -326,7 +387,12 @@ public final class Verify {
     }
 
     private String file(int segment) {
-        return LogGeometry.fileName(geometry.file(segment));
+        return shown(folders.get(geometry.folderOfSegment(segment)), LogGeometry.fileName(geometry.file(segment)));
+    }
+
+    /** A file's name in its folder; where there are several folders, with the folder. */
+    private String shown(DataFolder folder, String name) {
+        return given.count() == 1 ? name : folder.path() + "/" + name;
     }
 
     private void problem(ErrorCode code, String file, int segment, int page, String text) {

@@ -256,6 +256,7 @@ final class BadInputTest {
         TestLife life = open(options);
         OpenedFolder opened = life.opened;
         OpenedFolder tight = new OpenedFolder(
+                opened.folders(),
                 opened.kind(),
                 opened.epoch(),
                 opened.catalog(),
@@ -268,7 +269,7 @@ final class BadInputTest {
                 opened.accounting(),
                 opened.report());
         assertFalse(CleanStop.write(
-                life.folder, tight, tight.namespaces(), 100, 100, io.orbitkv.nativeio.WindowProbe.NONE));
+                tight, tight.namespaces(), 100, 100, io.orbitkv.nativeio.WindowProbe.NONE));
         life.close();
         stillGood();
     }

@@ -170,7 +170,7 @@ abstract class OpeningScenarios {
         assertEquals(8, life.opened.accounting().segmentsUsed());
         assertEquals(good.size(), life.opened.accounting().indexedBlocks());
         life.requireAll(good);
-        assertFalse(Snapshot.exists(life.folder), "the snapshot is gone before anything changes");
+        assertFalse(Snapshot.existsIn(life.folder), "the snapshot is gone before anything changes");
         // Without another clean stop the log is scanned again.
         life = open(kill(life));
         assertEquals(OpeningKind.KILL, life.opened.kind());
@@ -184,7 +184,7 @@ abstract class OpeningScenarios {
     }
 
     static boolean stop(TestLife life, long position, long use) {
-        return CleanStop.write(life.folder, life.opened, life.opened.namespaces(), position, use, WindowProbe.NONE);
+        return CleanStop.write(life.opened, life.opened.namespaces(), position, use, WindowProbe.NONE);
     }
 
     @Test

@@ -48,7 +48,6 @@ final class OpeningSpeedTest {
                 assertEquals(blocks, life.folder.accounting().indexedBlocks());
                 log("scan", life, blocks);
                 assertTrue(CleanStop.write(
-                        life.host,
                         life.folder,
                         life.folder.namespaces(),
                         life.folder.nextPosition(),

@@ -4,6 +4,7 @@ import io.orbitkv.index.Catalog;
 import io.orbitkv.index.Family;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
@@ -21,6 +22,9 @@ import io.orbitkv.tiers.NvmeCounters;
 import io.orbitkv.tiers.NvmeOptions;
 import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.TierState;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.agrona.DirectBuffer;
@@ -51,7 +55,7 @@ public final class KvStore implements AutoCloseable {
     private final Object writerLock = new Object();
     private final Counters counters = new Counters();
     private final StoreOptions options;
-    private final DataFolder folder;
+    private final DataFolders folders;
     private final OpenedFolder opened;
     private final Catalog catalog;
     private final HostTier host;
@@ -72,7 +76,7 @@ public final class KvStore implements AutoCloseable {
     private final OwnBytes ownBytes;
 
     /**
-     * Opens the store of a data folder, or makes one.
+     * Opens the store of a data folder, or of several, or makes one.
      *
      * @param options where it is and how large
      * @return the open store; close it to stop cleanly
@@ -81,21 +85,22 @@ public final class KvStore implements AutoCloseable {
      */
     public static KvStore open(StoreOptions options) {
         Objects.requireNonNull(options, "options");
-        HostFolder folder = HostFolder.open(options.folder());
-        boolean opened = false;
+        Resources folders = new Resources();
         try {
+            List<DataFolder> given = new ArrayList<>();
+            for (Path path : options.folders()) {
+                given.add(folders.keep(HostFolder.open(path)));
+            }
             KvStore store = new KvStore(
                     options.copy(),
-                    folder,
+                    new DataFolders(given),
                     OpeningOptions.of(options.capBytes()),
                     SystemNanoClock.INSTANCE,
                     Threads::new);
-            opened = true;
+            folders.release();
             return store;
         } finally {
-            if (!opened) {
-                folder.close();
-            }
+            folders.close();
         }
     }
 
@@ -110,8 +115,13 @@ public final class KvStore implements AutoCloseable {
      * @return the open store
      */
     public static KvStore openStepped(StoreOptions options, DataFolder folder, NanoClock clock, long seed) {
+        return openStepped(options, DataFolders.of(folder), clock, seed);
+    }
+
+    /** The same with several folders, in any order; see {@link #openStepped(StoreOptions, DataFolder, NanoClock, long)}. */
+    public static KvStore openStepped(StoreOptions options, DataFolders folders, NanoClock clock, long seed) {
         OpeningOptions opening = OpeningOptions.of(options.capBytes()).simulated(seed);
-        return new KvStore(options.copy(), folder, opening, clock, Stepped::new);
+        return new KvStore(options.copy(), folders, opening, clock, Stepped::new);
     }
 
     /** Starts the agents. */
@@ -119,9 +129,9 @@ public final class KvStore implements AutoCloseable {
         Driver start(NvmeTier log, Upkeep upkeep);
     }
 
-    private KvStore(StoreOptions options, DataFolder folder, OpeningOptions opening, NanoClock clock, Drivers drivers) {
+    private KvStore(
+            StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
         this.options = options;
-        this.folder = folder;
         Sizes sizes = Sizes.of(options);
         Resources made = new Resources();
         try {
@@ -129,7 +139,8 @@ public final class KvStore implements AutoCloseable {
                     options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
-            opened = Opening.open(folder, sized(opening, options, sizes, folder), maker, clock, options.probe());
+            opened = Opening.open(given, sized(opening, options, sizes, given), maker, clock, options.probe());
+            folders = opened.folders();
             catalog = made.keep(opened.catalog());
             index = maker.index();
             logGenerations = maker.generations();
@@ -145,7 +156,7 @@ public final class KvStore implements AutoCloseable {
                     opened.namespaces());
             listener = new LogListener(writerLock, index, host, segments, families::numberOf);
             nvme = made.keep(new NvmeTier(
-                    folder,
+                    folders,
                     opened.geometry(),
                     opened.logState(),
                     logGenerations,
@@ -186,9 +197,14 @@ public final class KvStore implements AutoCloseable {
                     new Reclaimed(),
                     clock,
                     COMMIT_INTERVAL_NANOS);
-            ownBytes = new OwnBytes(folder, clock);
+            ownBytes = new OwnBytes(folders, clock);
             driver = drivers.start(nvme, upkeep);
-            report = new OpenReport(opened.kind(), opened.epoch(), opened.accounting(), System.nanoTime() - started);
+            report = new OpenReport(
+                    opened.kind(),
+                    opened.epoch(),
+                    opened.accounting(),
+                    System.nanoTime() - started,
+                    opened.report().lostFolders());
             made.release();
         } finally {
             made.close();
@@ -196,12 +212,13 @@ public final class KvStore implements AutoCloseable {
     }
 
     /** A store that is there already keeps its segments, unless the caller insists on a size. */
-    private static OpeningOptions sized(OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolder folder) {
-        boolean holdsStore = Opening.holdsStore(folder);
+    private static OpeningOptions sized(
+            OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolders given) {
+        boolean holdsStore = Opening.holdsStore(given);
         if (options.capBytes() == 0 && !holdsStore) {
             throw new OrbitKvException(
                     ErrorCode.CAP_TOO_SMALL,
-                    "the folder " + folder.path() + " holds no store, and a new one needs a cap; give capBytes");
+                    "the folder " + given.path() + " holds no store, and a new one needs a cap; give capBytes");
         }
         boolean follow = options.segmentBytes() == 0 && holdsStore;
         return opening.withSegmentBytes(follow ? 0 : sizes.logSegmentBytes())
@@ -663,7 +680,6 @@ public final class KvStore implements AutoCloseable {
         upkeep.commit();
         if (clean) {
             CleanStop.write(
-                    folder,
                     opened,
                     families.now(),
                     saves.acceptedPosition() + 1,
@@ -674,7 +690,7 @@ public final class KvStore implements AutoCloseable {
 
     private void free() {
         Resources all = new Resources();
-        all.keep(folder);
+        all.keep(folders);
         all.keep(host);
         all.keep(logGenerations);
         all.keep(index);

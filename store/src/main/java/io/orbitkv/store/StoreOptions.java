@@ -6,6 +6,8 @@ import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.Durability;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -14,7 +16,7 @@ import java.util.Objects;
 public final class StoreOptions implements Cloneable {
     private static final long MIB = 1L << 20;
 
-    private final Path folder;
+    private final List<Path> folders;
     private long poolBytes = 1L << 30;
     private long capBytes = 8L << 30;
     private long segmentBytes;
@@ -34,18 +36,43 @@ public final class StoreOptions implements Cloneable {
     private boolean verifyHost;
     private WindowProbe probe = WindowProbe.NONE;
 
-    private StoreOptions(Path folder) {
-        this.folder = Objects.requireNonNull(folder, "folder");
+    private StoreOptions(List<Path> folders) {
+        this.folders = folders;
     }
 
-    /** Defaults for a data folder: pool of 1 GiB, cap of 8 GiB, flush every 100 ms. */
-    public static StoreOptions in(Path folder) {
-        return new StoreOptions(folder);
+    /**
+     * Defaults for a store: pool of 1 GiB, cap of 8 GiB, flush every 100 ms.
+     *
+     * @param first the data folder; created where it is missing
+     * @param more further ones, on other drives mostly: the log is spread evenly over all of them, and where one is lost,
+     *     its blocks only are. A store keeps the number of folders that it was made with; their order does not matter
+     * @return the options
+     */
+    public static StoreOptions in(Path first, Path... more) {
+        List<Path> folders = new ArrayList<>();
+        folders.add(Objects.requireNonNull(first, "folder"));
+        for (Path folder : more) {
+            folders.add(Objects.requireNonNull(folder, "folder"));
+        }
+        return new StoreOptions(List.copyOf(folders));
     }
 
-    /** The data folder; created where it is missing. */
+    /** The same as {@link #in(Path, Path...)} for a list that is not empty. */
+    public static StoreOptions inFolders(List<Path> folders) {
+        if (folders.isEmpty()) {
+            throw new OrbitKvException(ErrorCode.BAD_ARGUMENT, "a store needs at least one data folder; name one");
+        }
+        return in(folders.get(0), folders.subList(1, folders.size()).toArray(new Path[0]));
+    }
+
+    /** The data folders, as they were given. */
+    public List<Path> folders() {
+        return folders;
+    }
+
+    /** The first data folder. */
     public Path folder() {
-        return folder;
+        return folders.get(0);
     }
 
     /** Bytes of host memory that hold blocks. */
@@ -60,8 +87,8 @@ public final class StoreOptions implements Cloneable {
     }
 
     /**
-     * Bytes that the data folder may ever take on the drive, all of the store's own files together; 0: those that the
-     * store there was made with.
+     * Bytes that the data folder may ever take on the drive, all of the store's own files together, and all folders
+     * together where there are several, which share them equally; 0: those that the store there was made with.
      */
     public StoreOptions capBytes(long bytes) {
         capBytes = inRange("cap bytes", bytes, 0, Long.MAX_VALUE / 2);

@@ -1,6 +1,6 @@
 package io.orbitkv.tiers;
 
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryPurpose;
@@ -46,7 +46,7 @@ final class LogContext implements AutoCloseable {
             NvmeListener listener,
             WindowProbe probe,
             NvmeOptions options,
-            DataFolder folder) {
+            DataFolders folders) {
         this.geometry = geometry;
         this.options = options;
         this.host = host;
@@ -56,7 +56,7 @@ final class LogContext implements AutoCloseable {
         long pages = (long) lanes * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
         Resources made = new Resources();
         try {
-            this.io = made.keep(new LogIo(folder, geometry, options));
+            this.io = made.keep(new LogIo(folders, geometry, options));
             this.staging = made.keep(
                     MemoryRegion.anonymous(pages * DiskFormat.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING));
             this.table = made.keep(new SegmentTable(initial, generations));

@@ -15,6 +15,10 @@ import java.util.Arrays;
  * ...                        the last file may be shorter
  * </pre>
  *
+ * <p>Where a store has several data folders, segment s lies in folder s mod n, so that segments that are written at the
+ * same time lie on several drives. Each folder packs its own segments into files in the same way, as many as every other;
+ * the folder's k-th file has the number k * n + folder.
+ *
  * <p>Immutable.
  */
 public final class LogGeometry {
@@ -39,6 +43,7 @@ public final class LogGeometry {
     private final int segmentBytes;
     private final int segments;
     private final byte[] storeId;
+    private final int folders;
 
     /**
      * Describes a log.
@@ -49,6 +54,23 @@ public final class LogGeometry {
      * @param storeId the id of the store, {@link #STORE_ID_BYTES} bytes; copied
      */
     public LogGeometry(int segmentBytes, int segments, byte[] storeId) {
+        this(segmentBytes, segments, storeId, 1);
+    }
+
+    /**
+     * Describes a log that is spread over several data folders; see {@link #LogGeometry(int, int, byte[])}.
+     *
+     * @param segmentBytes bytes of a segment
+     * @param segments how many segments in all, a multiple of {@code folders}
+     * @param storeId the id of the store
+     * @param folders how many data folders, at least 1
+     */
+    public LogGeometry(int segmentBytes, int segments, byte[] storeId, int folders) {
+        if (folders < 1 || segments % folders != 0) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT,
+                    segments + " segments can't be spread over " + folders + " folders; take a multiple");
+        }
         if (segmentBytes < SEGMENT_BYTES_MIN
                 || segmentBytes > SEGMENT_BYTES_MAX
                 || Integer.bitCount(segmentBytes) != 1
@@ -64,6 +86,7 @@ public final class LogGeometry {
         this.segmentBytes = segmentBytes;
         this.segments = segments;
         this.storeId = storeId.clone();
+        this.folders = folders;
     }
 
     /** Bytes of a segment. */
@@ -96,14 +119,29 @@ public final class LogGeometry {
         return (int) Math.max(1, SHARED_FILE_BYTES_MAX / segmentBytes);
     }
 
-    /** How many files there are. */
+    /** How many data folders. */
+    public int folders() {
+        return folders;
+    }
+
+    /** The folder that a segment lies in, from 0. */
+    public int folderOfSegment(int segment) {
+        return segment % folders;
+    }
+
+    /** The folder that a file lies in, from 0. */
+    public int folderOfFile(int file) {
+        return file % folders;
+    }
+
+    /** How many files there are in all. */
     public int files() {
-        return (segments + segmentsPerFile() - 1) / segmentsPerFile();
+        return folders * ((segments / folders + segmentsPerFile() - 1) / segmentsPerFile());
     }
 
     /** Bytes of a file. */
     public long fileBytes(int file) {
-        int held = Math.min(segmentsPerFile(), segments - file * segmentsPerFile());
+        int held = Math.min(segmentsPerFile(), segments / folders - file / folders * segmentsPerFile());
         return (long) held * segmentBytes;
     }
 
@@ -114,12 +152,12 @@ public final class LogGeometry {
 
     /** The number of the file that a segment lies in. */
     public int file(int segment) {
-        return segment / segmentsPerFile();
+        return segment / folders / segmentsPerFile() * folders + segment % folders;
     }
 
     /** Where a segment starts within its file, in bytes. */
     public long fileOffset(int segment) {
-        return (long) (segment % segmentsPerFile()) * segmentBytes;
+        return (long) (segment / folders % segmentsPerFile()) * segmentBytes;
     }
 
     /** Where a page of a segment starts within the segment's file, in bytes. */
@@ -127,7 +165,7 @@ public final class LogGeometry {
         return fileOffset(segment) + (long) page * MemoryRegion.PAGE_BYTES;
     }
 
-    /** The name of a file within the data folder. */
+    /** The name of a file within its data folder. */
     public static String fileName(int file) {
         return String.format("%s/%0" + NAME_DIGITS + "d%s", FOLDER, file, SUFFIX);
     }
@@ -153,6 +191,7 @@ public final class LogGeometry {
         return other instanceof LogGeometry that
                 && segmentBytes == that.segmentBytes
                 && segments == that.segments
+                && folders == that.folders
                 && Arrays.equals(storeId, that.storeId);
     }
 
@@ -163,6 +202,6 @@ public final class LogGeometry {
 
     @Override
     public String toString() {
-        return segments + " segments of " + segmentBytes + " bytes";
+        return segments + " segments of " + segmentBytes + " bytes" + (folders == 1 ? "" : " in " + folders + " folders");
     }
 }

@@ -1,6 +1,7 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.IoRing;
@@ -10,12 +11,12 @@ import io.orbitkv.nativeio.StorageFile;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The log's files and its ring, addressed by segment and page. Writes leave a part of the ring to reads.
+ * The log's files, of all data folders, and its ring, addressed by segment and page. Writes leave a part of the ring to reads.
  *
  * <p>Files are open from the start; the ring is made by the agent's thread, which owns it.
  */
 final class LogIo implements AutoCloseable {
-    private final DataFolder folder;
+    private final DataFolders folders;
     private final LogGeometry geometry;
     private final int ringDepth;
     private final int readDepth;
@@ -28,8 +29,8 @@ final class LogIo implements AutoCloseable {
     private volatile IoRing ring;
     private int writeDepth;
 
-    LogIo(DataFolder folder, LogGeometry geometry, NvmeOptions options) {
-        this.folder = folder;
+    LogIo(DataFolders folders, LogGeometry geometry, NvmeOptions options) {
+        this.folders = folders;
         this.geometry = geometry;
         this.ringDepth = options.ringDepth();
         this.readDepth = options.readDepth();
@@ -48,6 +49,7 @@ final class LogIo implements AutoCloseable {
     }
 
     private StorageFile open(int number) {
+        DataFolder folder = folders.get(geometry.folderOfFile(number));
         StorageFile file = folder.open(LogGeometry.fileName(number), true);
         if (file.bytes() < geometry.fileBytes(number)) {
             long bytes = file.bytes();
@@ -62,7 +64,7 @@ final class LogIo implements AutoCloseable {
     }
 
     void openRing(MemoryRegion hostPool, MemoryRegion staging) {
-        IoRing opened = folder.newRing(ringDepth);
+        IoRing opened = folders.newRing(ringDepth);
         opened.register(hostPool); // where the kernel refuses, transfers cost a little more: nothing to decide here
         opened.register(staging);
         writeDepth = Math.max(1, opened.depth() - readDepth);

@@ -1,7 +1,7 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.CompletionHandler;
-import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
@@ -53,7 +53,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     /**
      * Opens the log's files; the ring is made by the agent's thread.
      *
-     * @param folder holds the segment files, all of them created and their contents judged
+     * @param folders hold the segment files, all of them created and their contents judged; in the order of their numbers
      * @param geometry how the log is cut
      * @param initial what the opening found
      * @param generations of the log's segments; stay the caller's, open until this is closed
@@ -64,7 +64,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * @param options bounds
      */
     public NvmeTier(
-            DataFolder folder,
+            DataFolders folders,
             LogGeometry geometry,
             LogState initial,
             Generations generations,
@@ -80,7 +80,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
                             + " segments; raise the cap or take smaller segments");
         }
         this.clock = clock;
-        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folder);
+        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folders);
         this.positions = new Positions(initial);
         this.supply = new SegmentSupply(context, initial);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());

@@ -10,6 +10,7 @@ import io.orbitkv.kit.LeakCheck;
 import io.orbitkv.kit.Payload;
 import io.orbitkv.kit.Seed;
 import io.orbitkv.kit.TestFolders;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.HostFolder;
@@ -102,7 +103,7 @@ class LogOnDriveTest {
                 kind = ring.kind();
             }
             log = new NvmeTier(
-                    folder,
+                    DataFolders.of(folder),
                     geometry,
                     new LogState(segments),
                     generations,

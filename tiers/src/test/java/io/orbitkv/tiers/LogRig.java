@@ -8,6 +8,7 @@ import io.orbitkv.kit.Gen;
 import io.orbitkv.kit.Payload;
 import io.orbitkv.nativeio.BlockChecksum;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
@@ -62,7 +63,7 @@ final class LogRig implements NvmeListener, AutoCloseable {
         this.lastWritten = initial.lastPosition();
         this.host = new HostTier((long) hostSegmentBytes * HOST_SEGMENTS, hostSegmentBytes, 4, PageKind.SMALL);
         this.generations = new Generations(geometry.segments());
-        this.log = new NvmeTier(folder, geometry, initial, generations, host, this, clock, probe, options);
+        this.log = new NvmeTier(DataFolders.of(folder), geometry, initial, generations, host, this, clock, probe, options);
     }
 
     /** Makes the segment files, as recovery does for a fresh folder. */

@@ -1,12 +1,14 @@
 package io.orbitkv.kit;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /**
  * The names on a simulated drive: what they are now, what they would be after a power loss, and the changes between,
@@ -124,6 +126,16 @@ final class Names {
         notSynced.clear();
         durable.keySet().removeIf(name -> hasLostFolder(name));
         now = new TreeMap<>(durable);
+    }
+
+    /** Everything below a folder goes at once and for good, but for some folders in it. */
+    void erase(String folder, Collection<String> but) {
+        Predicate<String> goes = name -> folder.isEmpty()
+                ? but.stream().noneMatch(kept -> name.equals(kept) || name.startsWith(kept + "/"))
+                : name.startsWith(folder + "/");
+        now.keySet().removeIf(goes);
+        durable.keySet().removeIf(goes);
+        notSynced.removeIf(change -> goes.test(change.name));
     }
 
     private boolean hasLostFolder(String name) {

@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -63,6 +64,19 @@ final class RealNames {
     void unlink(String name) {
         try {
             Files.deleteIfExists(folder.resolve(name));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Removes everything in the folder. */
+    void erase() {
+        try (Stream<Path> paths = Files.walk(folder)) {
+            for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
+                if (!path.equals(folder)) {
+                    Files.delete(path);
+                }
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

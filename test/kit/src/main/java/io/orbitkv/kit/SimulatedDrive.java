@@ -4,7 +4,11 @@ import io.orbitkv.nativeio.MemoryRegion;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 
@@ -34,7 +38,11 @@ final class SimulatedDrive {
     final ArrayDeque<byte[]> spare = new ArrayDeque<>();
     final byte[] scratch = new byte[MemoryRegion.PAGE_BYTES];
     long capacityBytes = CAPACITY_BYTES;
-    SimulatedFolder lockHolder;
+    final Map<String, SimulatedFolder> lockHolders = new HashMap<>();
+
+    /** Folders beside the first one, by their real folders. */
+    private final Map<Path, String> tops = new LinkedHashMap<>();
+
 
     private final List<FileContent> contents = new ArrayList<>();
     private final List<SimulatedFolder> processes = new ArrayList<>();
@@ -58,9 +66,27 @@ final class SimulatedDrive {
     }
 
     /** A process has come: its pid. */
-    int join(SimulatedFolder process) {
-        processes.add(process);
+    int newPid() {
         return FIRST_PID + processesMade++;
+    }
+
+    /** A process has opened a folder. */
+    void join(SimulatedFolder process) {
+        processes.add(process);
+    }
+
+    /** The name of the folder that a real folder stands for; made, durably, when it is asked for first. */
+    String topOf(Path otherRealFolder) {
+        return tops.computeIfAbsent(otherRealFolder, made -> {
+            String top = "beside-" + (tops.size() + 1);
+            names.makeFolder(top);
+            names.sync("");
+            return top;
+        });
+    }
+
+    Collection<String> tops() {
+        return tops.values();
     }
 
     String bootId() {
@@ -144,19 +170,21 @@ final class SimulatedDrive {
     /** One process dies; what it had completed stays. */
     void kill(SimulatedFolder process) {
         record(History.Operation.KILL, process.pid(), 0, 0, 0, operations);
-        for (FileContent content : contents) {
-            content.kill(process, gen);
+        for (SimulatedFolder folder : processes) {
+            if (folder.isOfMachine(process)) {
+                for (FileContent content : contents) {
+                    content.kill(folder, gen);
+                }
+                folder.die();
+            }
         }
-        process.die();
         restart();
     }
 
     private void restart() {
         crashed = false;
         crashAtOperation = NEVER;
-        if (lockHolder != null && lockHolder.isDead()) {
-            lockHolder = null;
-        }
+        lockHolders.values().removeIf(SimulatedFolder::isDead);
         processes.removeIf(SimulatedFolder::isDead);
         forgetUnlinked();
     }

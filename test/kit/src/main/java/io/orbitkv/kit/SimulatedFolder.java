@@ -39,7 +39,12 @@ import java.util.TreeSet;
 public final class SimulatedFolder implements DataFolder {
     private final SimulatedDrive drive;
     private final RealNames real;
+    private final Path realFolder;
     private final int pid;
+
+    /** The folder on the drive that stands for this one; empty for the drive's own top, which the first folder is. */
+    private final String top;
+
     private final List<SimulatedFile> openFiles = new ArrayList<>();
     private boolean dead;
     private boolean closed;
@@ -60,9 +65,49 @@ public final class SimulatedFolder implements DataFolder {
     }
 
     SimulatedFolder(SimulatedDrive drive) {
+        this(drive, drive.realFolder, "", drive.newPid());
+    }
+
+    private SimulatedFolder(SimulatedDrive drive, Path realFolder, String top, int pid) {
         this.drive = drive;
-        this.real = new RealNames(drive.realFolder);
-        this.pid = drive.join(this);
+        this.real = new RealNames(realFolder);
+        this.realFolder = realFolder;
+        this.top = top;
+        this.pid = pid;
+        drive.join(this);
+    }
+
+    /**
+     * Another folder of the same machine, opened by the same process: they share the drive, its faults and its crashes, and
+     * die together. Folders that are named by the same real folder hold the same files.
+     *
+     * @param otherRealFolder an existing folder for its catalog
+     * @return the folder
+     */
+    public SimulatedFolder beside(Path otherRealFolder) {
+        synchronized (drive) {
+            requireAlive();
+            return new SimulatedFolder(drive, otherRealFolder, drive.topOf(otherRealFolder), pid);
+        }
+    }
+
+    /** Somebody removes everything in the folder, for good, while no store has it open. */
+    public void erase() {
+        synchronized (drive) {
+            requireAlive();
+            drive.names.erase(top, drive.tops());
+            drive.forgetUnlinked();
+            real.erase();
+        }
+    }
+
+    /** The name of something in this folder as the drive knows it. */
+    private String at(String name) {
+        return top.isEmpty() || name.isEmpty() ? top + name : top + "/" + name;
+    }
+
+    boolean isOfMachine(SimulatedFolder other) {
+        return drive == other.drive && pid == other.pid;
     }
 
     // ---- the machine ----
@@ -190,7 +235,7 @@ public final class SimulatedFolder implements DataFolder {
     private void begin(History.Operation operation, String name, long bytes) {
         requireAlive();
         drive.step();
-        int checksum = drive.history.checksum(name);
+        int checksum = drive.history.checksum(at(name));
         drive.record(operation, 0, bytes, 0, checksum, 0);
     }
 
@@ -198,7 +243,7 @@ public final class SimulatedFolder implements DataFolder {
 
     @Override
     public String path() {
-        return drive.realFolder.toString();
+        return realFolder.toString();
     }
 
     @Override
@@ -213,19 +258,19 @@ public final class SimulatedFolder implements DataFolder {
     public void lock(String name, long waitNanos) {
         synchronized (drive) {
             begin(History.Operation.LOCK, name, 0);
-            if (drive.lockHolder == this) {
+            if (drive.lockHolders.get(top) == this) {
                 throw new OrbitKvException(
                         ErrorCode.BUG, "this process already took the lock of " + path() + "; lock a folder once");
             }
-            if (drive.lockHolder != null) {
+            if (drive.lockHolders.containsKey(top)) {
                 throw new OrbitKvException(
                         ErrorCode.FOLDER_IN_USE,
-                        "the folder " + path() + " is held by process " + drive.lockHolder.pid
+                        "the folder " + path() + " is held by process " + drive.lockHolders.get(top).pid
                                 + "; stop that process or choose another folder");
             }
-            drive.lockHolder = this;
-            if (!drive.names.exists(name)) {
-                drive.names.create(name, drive.newContent(MemoryRegion.PAGE_BYTES));
+            drive.lockHolders.put(top, this);
+            if (!drive.names.exists(at(name))) {
+                drive.names.create(at(name), drive.newContent(MemoryRegion.PAGE_BYTES));
             }
         }
     }
@@ -235,9 +280,9 @@ public final class SimulatedFolder implements DataFolder {
         synchronized (drive) {
             begin(History.Operation.MAKE_FOLDER, name, 0);
             requireParent(name);
-            if (!drive.names.exists(name)) {
-                drive.names.makeFolder(name);
-            } else if (!drive.names.isFolder(name)) {
+            if (!drive.names.exists(at(name))) {
+                drive.names.makeFolder(at(name));
+            } else if (!drive.names.isFolder(at(name))) {
                 throw new OrbitKvException(ErrorCode.FOLDER_UNUSABLE, "not a folder but a file: " + name);
             }
             real.makeFolder(name);
@@ -248,8 +293,11 @@ public final class SimulatedFolder implements DataFolder {
     public List<String> list(String name) {
         synchronized (drive) {
             requireAlive();
-            TreeSet<String> all = new TreeSet<>(drive.names.list(name));
+            TreeSet<String> all = new TreeSet<>(drive.names.list(at(name)));
             all.addAll(real.list(name));
+            if (top.isEmpty() && name.isEmpty()) {
+                all.removeAll(drive.tops());
+            }
             return List.copyOf(all);
         }
     }
@@ -258,7 +306,7 @@ public final class SimulatedFolder implements DataFolder {
     public boolean exists(String name) {
         synchronized (drive) {
             requireAlive();
-            return drive.names.exists(name) || real.exists(name);
+            return drive.names.exists(at(name)) || real.exists(name);
         }
     }
 
@@ -282,7 +330,7 @@ public final class SimulatedFolder implements DataFolder {
                         "no space for " + bytes + " bytes of " + name + "; free some or lower the cap");
             }
             FileContent content = drive.newContent(bytes);
-            drive.names.create(name, content);
+            drive.names.create(at(name), content);
             return opened(name, content, true);
         }
     }
@@ -291,7 +339,7 @@ public final class SimulatedFolder implements DataFolder {
     public StorageFile open(String name, boolean writable) {
         synchronized (drive) {
             begin(History.Operation.OPEN, name, 0);
-            FileContent content = drive.names.file(name);
+            FileContent content = drive.names.file(at(name));
             if (content == null) {
                 throw new OrbitKvException(ErrorCode.FOLDER_UNUSABLE, "cannot open " + name + ": no such file");
             }
@@ -316,8 +364,8 @@ public final class SimulatedFolder implements DataFolder {
         synchronized (drive) {
             begin(History.Operation.RENAME, from + " " + to, 0);
             requireParent(to);
-            if (drive.names.file(from) != null) {
-                drive.names.rename(from, to);
+            if (drive.names.file(at(from)) != null) {
+                drive.names.rename(at(from), at(to));
             } else if (!real.rename(from, to)) {
                 throw new OrbitKvException(
                         ErrorCode.FOLDER_UNUSABLE, "cannot rename " + from + " to " + to + ": no such file");
@@ -329,8 +377,8 @@ public final class SimulatedFolder implements DataFolder {
     public void unlink(String name) {
         synchronized (drive) {
             begin(History.Operation.UNLINK, name, 0);
-            if (drive.names.file(name) != null) {
-                drive.names.unlink(name);
+            if (drive.names.file(at(name)) != null) {
+                drive.names.unlink(at(name));
             } else {
                 real.unlink(name);
             }
@@ -341,7 +389,7 @@ public final class SimulatedFolder implements DataFolder {
     public void syncFolder(String name) {
         synchronized (drive) {
             begin(History.Operation.SYNC_FOLDER, name, 0);
-            drive.names.sync(name);
+            drive.names.sync(at(name));
             drive.forgetUnlinked();
         }
     }
@@ -350,7 +398,13 @@ public final class SimulatedFolder implements DataFolder {
     public long allocatedBytes(String name) {
         synchronized (drive) {
             requireAlive();
-            return drive.names.bytes(name) + real.bytes(name);
+            long bytes = drive.names.bytes(at(name)) + real.bytes(name);
+            if (top.isEmpty() && name.isEmpty()) {
+                for (String other : drive.tops()) {
+                    bytes -= drive.names.bytes(other);
+                }
+            }
+            return bytes;
         }
     }
 
@@ -363,7 +417,7 @@ public final class SimulatedFolder implements DataFolder {
     }
 
     @Override
-    public IoRing newRing(int depth) {
+    public IoRing newRing(int depth, List<DataFolder> beside) {
         synchronized (drive) {
             requireAlive();
             return new SimulatedRing(drive, this, depth);
@@ -380,14 +434,14 @@ public final class SimulatedFolder implements DataFolder {
             while (!openFiles.isEmpty()) {
                 openFiles.get(openFiles.size() - 1).close();
             }
-            if (drive.lockHolder == this) {
-                drive.lockHolder = null;
+            if (drive.lockHolders.get(top) == this) {
+                drive.lockHolders.remove(top);
             }
         }
     }
 
     private void requireParent(String name) {
-        if (!drive.names.isFolder(Names.folderOf(name))) {
+        if (!drive.names.isFolder(Names.folderOf(at(name)))) {
             throw new OrbitKvException(
                     ErrorCode.FOLDER_UNUSABLE,
                     "cannot make " + name + ": its folder is missing; call makeFolder first");

@@ -251,7 +251,7 @@ final class SimulatedRing implements IoRing {
 
     private SimulatedFile requireUsable(StorageFile file) {
         requireOwner();
-        if (!(file instanceof SimulatedFile simulated) || simulated.folder() != folder) {
+        if (!(file instanceof SimulatedFile simulated) || !simulated.folder().isOfMachine(folder)) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT, "the file " + file.name() + " is not of the folder that made this ring");
         }

@@ -10,6 +10,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntPredicate;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -129,6 +130,11 @@ final class CrashLedger {
     /** The store was stopped cleanly. */
     void allDurable() {
         claims.values().forEach(claim -> claim.promise = Promise.DURABLE);
+    }
+
+    /** The drive that some segments lie on is gone, and what was promised of them with it. */
+    void lost(IntPredicate segments) {
+        claims.values().removeIf(claim -> segments.test(claim.segment));
     }
 
     void cleared(int family) {

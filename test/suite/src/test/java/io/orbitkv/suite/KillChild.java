@@ -13,18 +13,21 @@ import io.orbitkv.suite.CrashLedger.Block;
 import io.orbitkv.suite.CrashPrompts.Prompt;
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;
+import java.io.File;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * The process that is killed: saves prompts as fast as it can and tells its parent, through standard output, what the
  * store has promised, and through a shared page, which crash windows it is inside of. It never ends by itself.
  *
  * <pre>
- * arguments: folder, file of the shared page, seed, first prompt, clears of each family so far ...
+ * arguments: folders, file of the shared page, seed, first prompt, clears of each family so far ...
  * shared page: one int a {@link CrashWindow}: how many are open
  * frames: 'O' about to open | 'R' ready | 'P' prompt i32: about to be saved | 'C' family i32: about to be cleared
  *         | 'D' family i32: cleared | 'A' family i32, shard i32, key 32 bytes, position i64, segment i32, use-sequence i64
@@ -65,14 +68,17 @@ final class KillChild {
         for (CrashFamily family : child.families) {
             family.clears = Integer.parseInt(arguments[4 + family.number]);
         }
+        List<Path> folders = Stream.of(arguments[0].split(File.pathSeparator))
+                .map(Path::of)
+                .toList();
         MemoryRegion page = MemoryRegion.sharedFile(arguments[1], MemoryRegion.PAGE_BYTES);
         out.write('O');
         out.flush();
-        child.run(Path.of(arguments[0]), page, firstPrompt);
+        child.run(folders, page, firstPrompt);
     }
 
-    private void run(Path folder, MemoryRegion page, int firstPrompt) throws IOException {
-        store = KvStore.open(KillHarness.options(folder, probe(page)));
+    private void run(List<Path> folders, MemoryRegion page, int firstPrompt) throws IOException {
+        store = KvStore.open(KillHarness.options(folders, probe(page)));
         check.attach(store);
         out.write('R');
         for (int number = firstPrompt; ; number++) {

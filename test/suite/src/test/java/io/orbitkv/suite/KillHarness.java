@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.kit.Gen;
+import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.CrashWindow;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
@@ -21,6 +23,7 @@ import io.orbitkv.suite.CrashLedger.Promise;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.EOFException;
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** Starts {@link KillChild}, kills it, opens its folder and holds it against what the child was promised. */
@@ -45,7 +49,7 @@ final class KillHarness implements AutoCloseable {
     private static final long WINDOW_NANOS_MAX = 1_500_000_000L;
     private static final int LOG_BYTES_SHOWN = 4000;
 
-    private final Path folder;
+    private final List<Path> folders = new ArrayList<>();
     private final Path pageFile;
     private final Path log;
     private final MemoryRegion page;
@@ -73,8 +77,17 @@ final class KillHarness implements AutoCloseable {
     private long clears;
     private final Map<OpeningKind, Integer> openings = new EnumMap<>(OpeningKind.class);
 
-    KillHarness(Path work, long seed) {
-        this.folder = work.resolve("store");
+    /**
+     * A store that has had no life yet.
+     *
+     * @param work an empty folder
+     * @param folderCount data folders of the store
+     * @param seed of what is saved
+     */
+    KillHarness(Path work, int folderCount, long seed) {
+        for (int i = 0; i < folderCount; i++) {
+            folders.add(work.resolve("store-" + i));
+        }
         this.pageFile = work.resolve("windows");
         this.log = work.resolve("child.log");
         this.page = MemoryRegion.sharedFile(pageFile.toString(), MemoryRegion.PAGE_BYTES);
@@ -98,8 +111,8 @@ final class KillHarness implements AutoCloseable {
     }
 
     /** Small segments and a small cap, so that seals and reuse are frequent. */
-    static StoreOptions options(Path folder, WindowProbe probe) {
-        return StoreOptions.in(folder)
+    static StoreOptions options(List<Path> folders, WindowProbe probe) {
+        return StoreOptions.inFolders(folders)
                 .poolBytes(4 << 20)
                 .capBytes(16 << 20)
                 .segmentBytes(SEGMENT_BYTES)
@@ -162,7 +175,7 @@ final class KillHarness implements AutoCloseable {
         command.add("@" + Path.of(System.getProperty("orbitkv.root"), "bin", flags));
         command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m", "-ea"));
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), KillChild.class.getName()));
-        command.addAll(List.of(folder.toString(), pageFile.toString(), Long.toString(seed)));
+        command.addAll(List.of(text(folders), pageFile.toString(), Long.toString(seed)));
         command.add(Integer.toString(lastPrompt + 1));
         for (CrashFamily family : families) {
             command.add(Integer.toString(family.clears));
@@ -259,9 +272,15 @@ final class KillHarness implements AutoCloseable {
         return clearing >= 0;
     }
 
+    /** One of several folders is gone, as with its drive. */
+    void lose(int number) {
+        TestFolders.remove(folders.get(number));
+        ledger.lost(segment -> segment % folders.size() == number);
+    }
+
     /** Opens the folder, holds it against the promises, restores and compares everything, stops, verifies. */
     void checkFolder() {
-        try (KvStore store = KvStore.open(options(folder, WindowProbe.NONE))) {
+        try (KvStore store = KvStore.open(options(folders, WindowProbe.NONE))) {
             OpeningKind kind = store.openReport().kind();
             openings.merge(kind, 1, Integer::sum);
             assertTrue(!wasReady || kind == OpeningKind.KILL, "after a kill the opening is of kind " + kind);
@@ -270,8 +289,8 @@ final class KillHarness implements AutoCloseable {
             int first = Math.max(0, lastPrompt - PROMPTS_CHECKED);
             settleClear(first);
             long promises = ledger.size();
-            try (HostFolder headersOf = HostFolder.open(folder);
-                    SegmentHeaders headers = new SegmentHeaders(headersOf, SEGMENT_BYTES)) {
+            try (DataFolders headersOf = openFolders();
+                    SegmentHeaders headers = new SegmentHeaders(headersOf.list(), SEGMENT_BYTES)) {
                 List<String> lost = ledger.check(store, check.handles, Promise.WRITTEN, headers::useSequence);
                 assertEquals(List.of(), lost, () -> lost.size() + " blocks are lost");
             }
@@ -301,8 +320,17 @@ final class KillHarness implements AutoCloseable {
         }
     }
 
+    private DataFolders openFolders() {
+        return new DataFolders(folders.stream().map(HostFolder::open).toList());
+    }
+
+    /** Folders as one argument of a child. */
+    static String text(List<Path> folders) {
+        return folders.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
+    }
+
     private void verify() {
-        try (HostFolder opened = HostFolder.open(folder)) {
+        try (DataFolders opened = openFolders()) {
             VerifyReport report = Verify.run(opened, OpeningOptions.of(0));
             assertTrue(report.isClean(), () -> "verify: " + report.problems());
         }

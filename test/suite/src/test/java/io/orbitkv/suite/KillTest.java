@@ -9,7 +9,8 @@ import io.orbitkv.nativeio.CrashWindow;
 import java.io.IOException;
 import java.util.Comparator;
 import java.util.List;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Goal: after {@code kill -9} at any moment, every block that was acknowledged as written is found with the right bytes,
@@ -18,7 +19,7 @@ import org.junit.jupiter.api.Test;
  *
  * <p>Method: a real process saves into a real folder, as fast as it can, and is killed at random moments, or when a
  * wanted crash window is open (a shared page tells, and says after the death which ones it really died in). Then this
- * process opens the folder, compares and restores everything, and the next round goes on with the same folder. The moments
+ * process opens the folder (or the two folders, of which at last each is lost once after a kill), compares and restores everything, and the next round goes on with the same folder. The moments
  * are the machine's, so a seed repeats the workload and not the kill. {@code -Dorbitkv.kills=N} sets how many.
  */
 class KillTest {
@@ -32,22 +33,29 @@ class KillTest {
     private static final List<CrashWindow> WANTED =
             List.of(CrashWindow.BATCH_WRITE, CrashWindow.SEAL, CrashWindow.SEGMENT_REUSE, CrashWindow.CATALOG_COMMIT);
 
-    @Test
-    void killedStoreKeepsWhatItAcknowledged() throws IOException, InterruptedException {
+    @ParameterizedTest(name = "{0} data folders")
+    @ValueSource(ints = {1, 2})
+    void killedStoreKeepsWhatItAcknowledged(int folderCount) throws IOException, InterruptedException {
         long seed = Seed.of(KillTest.class);
         Gen gen = new Gen(Gen.mix(seed + 1));
         try (TestFolders folders = new TestFolders();
-                KillHarness harness = new KillHarness(folders.make("kill"), seed)) {
-            for (int kill = 0; kill < KILLS; kill++) {
+                KillHarness harness = new KillHarness(folders.make("kill"), folderCount, seed)) {
+            int kills = folderCount == 1 ? KILLS : (KILLS + 1) / 2;
+            for (int kill = 0; kill < kills; kill++) {
                 harness.kill(gen.below(4) == 0 ? null : rarest(harness));
-                boolean again = kill < KILLS - 1 && gen.below(4) == 0;
+                boolean again = kill < kills - 1 && gen.below(4) == 0;
                 if (!again || harness.mustLook()) {
                     harness.checkFolder();
                 }
             }
+            for (int number = 0; folderCount > 1 && number < folderCount; number++) {
+                harness.kill(null);
+                harness.lose(number);
+                harness.checkFolder();
+            }
             System.out.println("KillTest: " + harness.report());
             for (CrashWindow window : WANTED) {
-                int needed = KILLS >= HITS_MIN_ROUNDS ? HITS_MIN : KILLS >= HITS_MIN ? 1 : 0;
+                int needed = kills >= HITS_MIN_ROUNDS ? HITS_MIN : kills >= HITS_MIN ? 1 : 0;
                 assertTrue(
                         harness.hits(window) >= needed,
                         () -> "too few kills inside of " + window + ": " + harness.report());

@@ -9,6 +9,8 @@ import io.orbitkv.kit.SimulatedClock;
 import io.orbitkv.kit.SimulatedCrash;
 import io.orbitkv.kit.SimulatedFolder;
 import io.orbitkv.nativeio.CrashWindow;
+import io.orbitkv.nativeio.DataFolders;
+import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.recovery.OpeningKind;
@@ -28,12 +30,16 @@ import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashLedger.Waiting;
 import io.orbitkv.suite.CrashPrompts.Prompt;
 import io.orbitkv.tiers.Durability;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
 /**
  * The lives of one store on a simulated drive, as a function of a seed: it works, dies, opens, is held against what it
- * has promised, and goes on, until a last life ends cleanly. One thread does everything.
+ * has promised, and goes on, until a last life ends cleanly. Stores of even seeds have two folders, of which one is lost now
+ * and then while the store is not open. One thread does everything.
  */
 final class PowerLossRun implements AutoCloseable {
     private static final int SEGMENT_BYTES = 64 << 10;
@@ -46,6 +52,7 @@ final class PowerLossRun implements AutoCloseable {
     private static final int STEPS_MAX = 40;
     private static final int PROMPTS_CHECKED = 160;
     private static final long SYNC_MILLIS = 120_000;
+    private static final int LOSSES_ONE_IN = 4;
     private static final long PAUSE_NANOS = 60_000_000;
 
     private final PowerLossTotals totals;
@@ -65,6 +72,15 @@ final class PowerLossRun implements AutoCloseable {
     private final Durability durability;
 
     private SimulatedFolder folder;
+
+    /** The store's second folder; null where it has one. */
+    private SimulatedFolder second;
+
+    private final Path secondReal;
+
+    /** The number of the folder that was lost since the store was open last, or -1. */
+    private int lost = -1;
+
     private KvStore store;
     private int promptsSaved;
     private long lastPosition;
@@ -86,10 +102,21 @@ final class PowerLossRun implements AutoCloseable {
         this.totals = totals;
         this.seed = seed;
         this.gen = new Gen(Gen.mix(seed));
-        this.folder = new SimulatedFolder(seed, realFolder, clock);
+        Path firstReal = realFolder.resolve("first");
+        this.secondReal = realFolder.resolve("second");
+        boolean isSpread = seed % 2 == 0;
+        try {
+            Files.createDirectories(firstReal);
+            Files.createDirectories(secondReal);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        this.folder = new SimulatedFolder(seed, firstReal, clock);
+        this.second = isSpread ? folder.beside(secondReal) : null;
         this.prompts = new CrashPrompts(gen.nextLong());
         this.check = new CrashCheck(families, prompts, ledger);
-        this.capBytes = gen.between(8L, 16L) << 18;
+        // Each folder has a catalog of 1 MiB.
+        this.capBytes = (gen.between(8L, 16L) + (isSpread ? 5 : 0)) << 18;
         this.durability = gen.pick(Durability.values());
     }
 
@@ -162,10 +189,12 @@ final class PowerLossRun implements AutoCloseable {
                 .pageKind(PageKind.SMALL)
                 .probe(deathsInSnapshots(folder));
         isOpening = true;
-        store = KvStore.openStepped(options, folder, clock, seed + 1);
+        store = KvStore.openStepped(options, folders(isMade && gen.coin()), clock, seed + 1);
         isOpening = false;
         isMade = true;
         OpeningKind kind = store.openReport().kind();
+        int made = store.openReport().lostFolders().size();
+        assertTrue(made == 0 || lost >= 0, () -> "folders were made anew: " + store.openReport());
         event("opened " + kind + " epoch " + store.openReport().epoch() + " "
                 + store.openReport().accounting());
         totals.opened(kind);
@@ -173,7 +202,7 @@ final class PowerLossRun implements AutoCloseable {
         if (powerWasLost && !isSabotaged) {
             assertNotEquals(OpeningKind.KILL, kind, "a power loss was taken for a kill");
         }
-        if (stoppedCleanly) {
+        if (stoppedCleanly && lost < 0) {
             assertEquals(OpeningKind.CLEAN, kind, "the opening after a clean stop");
         }
         assertTrue(store.acceptedPosition() >= lastPosition, "positions went back");
@@ -184,6 +213,26 @@ final class PowerLossRun implements AutoCloseable {
         check();
         powerWasLost = false;
         stoppedCleanly = false;
+        lost = -1;
+    }
+
+    private DataFolders folders(boolean swapped) {
+        return second == null
+                ? DataFolders.of(folder)
+                : swapped ? DataFolders.of(second, folder) : DataFolders.of(folder, second);
+    }
+
+    /** The next process; now and then it finds that a drive was replaced by an empty one. */
+    private void reopen() {
+        folder = folder.reopen();
+        second = second == null ? null : folder.beside(secondReal);
+        if (second != null && isMade && lost < 0 && gen.below(LOSSES_ONE_IN) == 0) {
+            lost = gen.below(2);
+            event("folder " + lost + " is lost");
+            (lost == 0 ? folder : second).erase();
+            ledger.lost(segment -> segment % 2 == lost);
+            totals.foldersLost++;
+        }
     }
 
     /** The drive's probe; snapshots are written so seldom that some deaths are aimed at them. */
@@ -213,9 +262,9 @@ final class PowerLossRun implements AutoCloseable {
         KvStore stopping = store;
         store = null;
         stopping.close();
-        folder = folder.reopen();
         stoppedCleanly = true;
         ledger.allDurable();
+        reopen();
     }
 
     /** The machine loses power, or the process is killed: in the middle of an operation, or between two. */
@@ -242,10 +291,11 @@ final class PowerLossRun implements AutoCloseable {
         stoppedCleanly = false;
         isOpening = false;
         discard();
-        folder = folder.reopen();
+        reopen();
         if (power && isMade && !isSabotaged && gen.below(4) == 0) {
             verify();
             folder = folder.reopen();
+            second = second == null ? null : folder.beside(secondReal);
         }
     }
 
@@ -372,13 +422,13 @@ final class PowerLossRun implements AutoCloseable {
     private void check() {
         settleClear();
         // A log that still has free segments has never given one up: then a clean stop has kept all that was accepted.
-        boolean keptAll = stoppedCleanly && store.openReport().accounting().segmentsFree() > 0;
+        boolean keptAll = stoppedCleanly && lost < 0 && store.openReport().accounting().segmentsFree() > 0;
         for (Waiting block : ledger.takeUnwritten()) {
             Location at = check.locate(block.block(), block.keys(), block.offset());
             assertTrue(at.onDrive() || !keptAll, "accepted before a clean stop, and gone: " + block);
         }
         int promises = ledger.size();
-        try (SegmentHeaders headers = new SegmentHeaders(folder, SEGMENT_BYTES)) {
+        try (SegmentHeaders headers = new SegmentHeaders(folders(false).list(), SEGMENT_BYTES)) {
             noneLost(ledger.check(store, check.handles, needed, headers::useSequence));
         }
         totals.promisesChecked += promises;
@@ -422,10 +472,13 @@ final class PowerLossRun implements AutoCloseable {
 
     /** The tool that people check a folder with finds nothing wrong, after a clean stop as after a power loss. */
     private void verify() {
-        VerifyReport report = Verify.run(folder, OpeningOptions.of(0).simulated(seed));
-        event("verified: " + report);
-        assertTrue(report.isClean(), () -> "verify: " + report.problems());
-        folder.close();
+        VerifyReport report = Verify.run(folders(gen.coin()), OpeningOptions.of(0).simulated(seed));
+        event("verified: " + report.toString().replace(secondReal.getParent().toString(), ""));
+        boolean asExpected = lost < 0
+                ? report.isClean()
+                : report.problems().stream().allMatch(problem -> problem.code() == ErrorCode.FOLDER_SET);
+        assertTrue(asExpected, () -> "verify: " + report.problems());
+        folders(false).close();
     }
 
     /** Frees memory, whatever state the run is in. */

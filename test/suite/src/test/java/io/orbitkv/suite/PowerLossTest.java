@@ -133,6 +133,7 @@ class PowerLossTest {
         for (OpeningKind kind : OpeningKind.values()) {
             assertTrue(TOTALS.openings.getOrDefault(kind, 0) > 0, () -> "no opening was of kind " + kind);
         }
+        assertTrue(TOTALS.foldersLost > 0, "no folder was lost");
         assertTrue(TOTALS.diedOpening > 0, "no machine died while a store was opening");
     }
 }

@@ -15,6 +15,7 @@ final class PowerLossTotals {
     int diedOutside;
     int diedOpening;
     int clears;
+    int foldersLost;
     long savedBlocks;
     long restoredBlocks;
     long promisesChecked;
@@ -36,7 +37,7 @@ final class PowerLossTotals {
     @Override
     public String toString() {
         return powerLosses + " power losses, " + kills + " kills; openings " + openings + "; died in windows " + diedIn
-                + ", outside of all " + diedOutside + ", while opening " + diedOpening + "; " + clears + " clears, "
+                + ", outside of all " + diedOutside + ", while opening " + diedOpening + "; " + clears + " clears, " + foldersLost + " folders lost, "
                 + savedBlocks + " blocks saved, " + restoredBlocks + " restored and compared; promises checked "
                 + promisesChecked + ", kept " + promisesKept
                 + ", the others ended with their segments; found after opening "
