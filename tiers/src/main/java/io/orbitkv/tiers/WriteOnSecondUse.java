@@ -1,0 +1,29 @@
+package io.orbitkv.tiers;
+
+/** Admission of what was used before. */
+final class WriteOnSecondUse implements NvmeAdmission {
+    private final SeenTags seen;
+
+    WriteOnSecondUse(SeenTags seen) {
+        this.seen = seen;
+    }
+
+    @Override
+    public boolean admits(long tag) {
+        return seen.seen(tag);
+    }
+
+    @Override
+    public void saved(long head) {}
+
+    @Override
+    public void restored() {}
+
+    @Override
+    public void use(long tag) {}
+
+    @Override
+    public AdmissionPolicy now() {
+        return AdmissionPolicy.REUSE;
+    }
+}
