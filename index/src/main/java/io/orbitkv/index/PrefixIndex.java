@@ -127,7 +127,11 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** What a namespace number adds to the hash of its keys. */
     static long salt(int namespace) {
-        long mixed = (namespace + 1) * NUMBER_SPREAD;
+        return mixed(namespace + 1);
+    }
+
+    static long mixed(long number) {
+        long mixed = number * NUMBER_SPREAD;
         return mixed ^ mixed >>> 32;
     }
 

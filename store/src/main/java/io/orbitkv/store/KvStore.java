@@ -64,6 +64,7 @@ public final class KvStore implements AutoCloseable {
     private final Workspaces workspaces;
     private final Allocations allocations = new Allocations();
     private final Upkeep upkeep;
+    private final Admission admission;
     private final SavePath saves;
     private final QueryPath queries;
     private final RestorePath restores;
@@ -158,16 +159,32 @@ public final class KvStore implements AutoCloseable {
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
+            admission = made.keep(new Admission(options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
             saves = new SavePath(
-                    writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
+                    writerLock,
+                    index,
+                    host,
+                    nvme,
+                    counters,
+                    admission,
+                    options.openSegments(),
+                    opened.nextPosition() - 1);
+            admission.offersTo(new SecondOffers(writerLock, index, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             queries =
-                    new QueryPath(index, leases, counters, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
+                    new QueryPath(
+                            index,
+                            leases,
+                            counters,
+                            admission,
+                            options.queryBlocksMax(),
+                            options.leaseMillis() * 1_000_000);
             restores = new RestorePath(
                     index,
                     host,
                     nvme,
                     counters,
+                    admission,
                     quarantine,
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
@@ -185,6 +202,9 @@ public final class KvStore implements AutoCloseable {
                     COMMIT_INTERVAL_NANOS);
             ownBytes = new OwnBytes(folder, clock);
             driver = drivers.start(nvme, upkeep);
+            if (admission.isSelective()) {
+                driver.startBeside(admission);
+            }
             report = new OpenReport(opened.kind(), opened.epoch(), opened.accounting(), System.nanoTime() - started);
             made.release();
         } finally {
@@ -586,7 +606,8 @@ public final class KvStore implements AutoCloseable {
                     index.bytes(),
                     leases.held(),
                     ownBytes.now(),
-                    catalog.identity().capBytes());
+                    catalog.identity().capBytes(),
+                    admission.stats(counters));
         } finally {
             gate.leave();
         }
@@ -673,6 +694,7 @@ public final class KvStore implements AutoCloseable {
         all.keep(workspaces);
         all.keep(leases);
         all.keep(nvme);
+        all.keep(admission);
         all.close();
     }
 }

@@ -11,14 +11,16 @@ final class QueryPath {
     private final PrefixIndex index;
     private final Leases leases;
     private final Counters counters;
+    private final Admission admission;
     private final int queryBlocksMax;
     private final long leaseNanos;
     private final Lease miss;
 
-    QueryPath(PrefixIndex index, Leases leases, Counters counters, int queryBlocksMax, long leaseNanos) {
+    QueryPath(PrefixIndex index, Leases leases, Counters counters, Admission admission, int queryBlocksMax, long leaseNanos) {
         this.index = index;
         this.leases = leases;
         this.counters = counters;
+        this.admission = admission;
         this.queryBlocksMax = queryBlocksMax;
         this.leaseNanos = leaseNanos;
         this.miss = new Lease(leases);
@@ -32,6 +34,7 @@ final class QueryPath {
         for (int shard = 0; shard < shards && common > 0; shard++) {
             common = index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
         }
+        admission.asked(family, keys, keysOffset, Math.min(count, queryBlocksMax), common);
         if (common == 0) {
             return miss;
         }

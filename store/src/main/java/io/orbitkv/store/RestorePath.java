@@ -29,6 +29,7 @@ final class RestorePath {
     private final HostTier host;
     private final NvmeTier nvme;
     private final Counters counters;
+    private final Admission admission;
     private final Quarantine quarantine;
     private final boolean verifyHost;
     private final long timeoutNanos;
@@ -38,6 +39,7 @@ final class RestorePath {
             HostTier host,
             NvmeTier nvme,
             Counters counters,
+            Admission admission,
             Quarantine quarantine,
             boolean verifyHost,
             long timeoutNanos) {
@@ -45,6 +47,7 @@ final class RestorePath {
         this.host = host;
         this.nvme = nvme;
         this.counters = counters;
+        this.admission = admission;
         this.quarantine = quarantine;
         this.verifyHost = verifyHost;
         this.timeoutNanos = timeoutNanos;
@@ -68,6 +71,7 @@ final class RestorePath {
             work.turn(done, Math.min(turnMax, count - done));
             int restored = restoreTurn(work, keyMemory, from, direct);
             done += restored;
+            admission.restored(work, restored);
             if (restored < work.count) {
                 counters.missedBlocks.add((long) count - done);
                 break;
@@ -216,6 +220,9 @@ final class RestorePath {
                 return;
             }
             work.blocks.copyIn(work.firstBlock + i, work.blockBytes, host.memory(), payload);
+            if (listing.birth() == SavePath.NEVER_OFFERED) {
+                work.hostOnlyBlocks |= 1L << i;
+            }
             counters.restoredHostBlocks.increment();
             counters.restoredHostBytes.add(work.blockBytes);
             work.states[i] = BlockState.RESTORED;

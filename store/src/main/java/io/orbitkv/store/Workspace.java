@@ -60,11 +60,21 @@ final class Workspace implements AutoCloseable {
     private DirectBuffer keys;
     private int keysOffset;
 
+    /** Tag of the block at which a save left what was stored; 0 until it has. */
+    long branch;
+
+    /** Admission has refused a block of this call. */
+    boolean refusing;
+
+    /** Bits of the turn's blocks that were restored from host memory and were never offered to the drive. */
+    long hostOnlyBlocks;
+
     // Per block of the turn.
     final BlockState[] states = new BlockState[TURN_BLOCKS_MAX];
     final long[] extents = new long[TURN_BLOCKS_MAX];
     final int[] checksums = new int[TURN_BLOCKS_MAX];
     final int[] reads = new int[TURN_BLOCKS_MAX];
+    final boolean[] admitted = new boolean[TURN_BLOCKS_MAX];
 
     final Match prompt;
     final Match turn = new Match(TURN_BLOCKS_MAX);
@@ -90,12 +100,15 @@ final class Workspace implements AutoCloseable {
         keys = ofKeys;
         keysOffset = offset;
         blocks = at;
+        branch = 0;
+        refusing = false;
     }
 
     void turn(int from, int blockCount) {
         firstBlock = from;
         count = blockCount;
         binding = shard.binding();
+        hostOnlyBlocks = 0;
     }
 
     DirectBuffer keys() {

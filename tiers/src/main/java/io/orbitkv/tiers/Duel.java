@@ -60,7 +60,6 @@ final class Duel implements NvmeAdmission {
     /** The first shadow was full once. */
     private boolean isFull;
 
-    private boolean branchSampled;
     private boolean allMissed;
     private boolean reuseMissed;
 
@@ -101,23 +100,14 @@ final class Duel implements NvmeAdmission {
     }
 
     @Override
-    public void saved(long head) {
-        branchSampled = shift == 0 || head * SPREAD >>> Long.SIZE - shift == 0;
-        allMissed = false;
-        reuseMissed = false;
-    }
-
-    /** Restored blocks are of many branches: those that are remembered are of the sample. */
-    @Override
-    public void restored() {
-        branchSampled = shift == 0;
+    public void begin() {
         allMissed = false;
         reuseMissed = false;
     }
 
     @Override
-    public void use(long tag) {
-        if (!isSampled(tag)) {
+    public void use(long tag, long branch) {
+        if (!isSampled(tag, branch)) {
             return;
         }
         boolean known = recent.see(tag);
@@ -146,8 +136,13 @@ final class Duel implements NvmeAdmission {
         }
     }
 
-    private boolean isSampled(long tag) {
-        return branchSampled || recent.seen(tag) || all.contains(tag) || reuse.contains(tag);
+    /** Stored blocks are of many branches: those that are remembered are of the sample. */
+    private boolean isSampled(long tag, long branch) {
+        return shift == 0
+                || branch != NO_BRANCH && branch * SPREAD >>> Long.SIZE - shift == 0
+                || recent.seen(tag)
+                || all.contains(tag)
+                || reuse.contains(tag);
     }
 
     private void count() {

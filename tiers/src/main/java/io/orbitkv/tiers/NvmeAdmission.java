@@ -9,6 +9,9 @@ public interface NvmeAdmission {
     /** A use is a second one where the first is remembered: over so many times the blocks of the drive, on average. */
     int MEMORY_TIERS = 4;
 
+    /** See {@link #use}. */
+    long NO_BRANCH = 0;
+
     /**
      * Whether a block that is taken in is written to the drive at once. A block that is not, is offered on its next use.
      *
@@ -16,22 +19,17 @@ public interface NvmeAdmission {
      */
     boolean admits(long tag);
 
-    /**
-     * Consecutive blocks were saved: {@link #use} follows for each, in order.
-     *
-     * @param head tag of the block at which their request left what was stored
-     */
-    void saved(long head);
-
-    /** Consecutive blocks were restored: {@link #use} follows for each, in order. */
-    void restored();
+    /** A call begins that uses consecutive blocks: {@link #use} follows for each, in order. */
+    void begin();
 
     /**
-     * A block of those announced was used.
+     * A block was used: saved, found stored, or restored.
      *
      * @param tag 8 bytes that name it
+     * @param branch for a block that is saved, the tag of the one at which its request left what was stored;
+     *     {@link #NO_BRANCH} for one that was stored
      */
-    void use(long tag);
+    void use(long tag, long branch);
 
     /** What is being done with new blocks now: {@link AdmissionPolicy#ALL} or {@link AdmissionPolicy#REUSE}. */
     AdmissionPolicy now();

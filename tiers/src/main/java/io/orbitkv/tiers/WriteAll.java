@@ -8,13 +8,10 @@ final class WriteAll implements NvmeAdmission {
     }
 
     @Override
-    public void saved(long head) {}
+    public void begin() {}
 
     @Override
-    public void restored() {}
-
-    @Override
-    public void use(long tag) {}
+    public void use(long tag, long branch) {}
 
     @Override
     public AdmissionPolicy now() {
