@@ -72,7 +72,15 @@ public final class History implements AutoCloseable {
     /** Whether a tag was seen and is not forgotten. Any thread; allocates nothing after the thread's first call. */
     public boolean seen(long tag) {
         LongValue key = ChronicleMaps.key(tag);
-        return young.contains(key) || old.contains(key);
+        while (true) {
+            long turn = turns.getAcquire();
+            if (young.contains(key) || old.contains(key)) {
+                return true;
+            }
+            if (turns.getAcquire() == turn) {
+                return false;
+            } // A turn came in between: the tag may have changed sides. The next one is many uses away.
+        }
     }
 
     /**
@@ -94,15 +102,15 @@ public final class History implements AutoCloseable {
         return known;
     }
 
-    /** While the older set is emptied, readers miss some of what it held: that was to be forgotten anyway. */
+    /** While the older set is emptied, readers still find some of what it held. */
     private void turn() {
+        turns.set(turns.get() + 1); // partner: seen(); before what it looks at goes
         ChronicleSet<LongValue> emptied = old;
         emptied.clear();
         old = young;
         young = emptied;
         oldTags.lazySet(youngTags.get());
         youngTags.lazySet(0);
-        turns.lazySet(turns.get() + 1);
     }
 
     /** Tags remembered; those in both sets count twice. Any thread. */
