@@ -38,6 +38,10 @@ final class Matcher {
     private static final int ENDS = 1 << 30;
 
     private final Directory directory;
+
+    /** The directory where it is the table of the hot path, else null: its calls in there stay direct ones. */
+    private final OpenAddressing table;
+
     private final Runs runs;
     private final RunMemory slabs;
     private final MemoryRegion memory;
@@ -46,6 +50,7 @@ final class Matcher {
 
     Matcher(Directory directory, Runs runs, Generations host, Generations nvme) {
         this.directory = directory;
+        this.table = directory instanceof OpenAddressing open ? open : null;
         this.runs = runs;
         this.slabs = runs.slabs();
         this.memory = runs.memory();
@@ -59,7 +64,11 @@ final class Matcher {
         int ahead = 1;
         while (at < count) {
             int looks = Math.min(ahead, (count - at + Runs.BLOCKS_MAX - 1) / Runs.BLOCKS_MAX);
-            lookUp(salt, at, looks, into);
+            if (table != null) {
+                lookUp(salt, at, looks, into);
+            } else {
+                lookUpPlainly(salt, at, looks, into);
+            }
             int stride = at;
             int consumed = 0;
             fetch(namespace, at, looks, count, into);
@@ -88,13 +97,13 @@ final class Matcher {
         for (int k = 0; k < looks; k++) {
             long key0 = into.keys.getLong((at + k * Runs.BLOCKS_MAX) * PrefixIndex.KEY_BYTES);
             long hash = PrefixIndex.hash(key0, salt);
-            long slot = directory.home(hash);
+            long slot = table.home(hash);
             into.hashes[k] = hash;
             into.slots[k] = slot;
-            into.touched += directory.touch(slot);
+            into.touched += table.touch(slot);
         }
         for (int k = 0; k < looks; k++) {
-            into.places[k] = directory.probe(into.hashes[k], into.slots[k]);
+            into.places[k] = table.probe(into.hashes[k], into.slots[k]);
         }
         for (int k = 1; k < looks; k++) {
             long place = into.places[k];
@@ -104,6 +113,17 @@ final class Matcher {
                         + memory.getLong(block)
                         + memory.getLong(block + RunMemory.UNIT_BYTES);
             }
+        }
+    }
+
+    /** Looks up keys a stride apart in any directory. */
+    private void lookUpPlainly(long salt, int at, int looks, Match into) {
+        for (int k = 0; k < looks; k++) {
+            long key0 = into.keys.getLong((at + k * Runs.BLOCKS_MAX) * PrefixIndex.KEY_BYTES);
+            long hash = PrefixIndex.hash(key0, salt);
+            long place = directory.find(hash);
+            into.hashes[k] = hash;
+            into.places[k] = place == Directory.AGAIN ? Place.NONE : place; // the careful look-up asks again
         }
     }
 

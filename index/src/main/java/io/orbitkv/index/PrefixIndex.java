@@ -5,7 +5,6 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
-import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.DirectBuffer;
 
@@ -74,7 +73,7 @@ public final class PrefixIndex implements AutoCloseable {
     private int expected = 1;
 
     /**
-     * Creates an empty index.
+     * Creates an empty index, with the directory that {@link DirectoryKind#configured()} says.
      *
      * @param blocksMax most blocks that have a place in it at once, 1 to {@link #BLOCKS_MAX}
      * @param host the generations of the host tier's segments; outlives the index
@@ -82,6 +81,19 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws OrbitKvException {@link ErrorCode#OUT_OF_MEMORY} when the kernel refuses the reservation
      */
     public PrefixIndex(long blocksMax, Generations host, Generations nvme) {
+        this(blocksMax, host, nvme, DirectoryKind.configured());
+    }
+
+    /**
+     * Creates an empty index with a given directory.
+     *
+     * @param blocksMax most blocks that have a place in it at once, 1 to {@link #BLOCKS_MAX}
+     * @param host the generations of the host tier's segments; outlives the index
+     * @param nvme the generations of the NVMe tier's segments; outlives the index
+     * @param kind how it finds the run of a key
+     * @throws OrbitKvException {@link ErrorCode#OUT_OF_MEMORY} when the kernel refuses the reservation
+     */
+    public PrefixIndex(long blocksMax, Generations host, Generations nvme, DirectoryKind kind) {
         if (blocksMax < 1 || blocksMax > BLOCKS_MAX) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT, "an index holds 1 to " + BLOCKS_MAX + " blocks, asked for " + blocksMax);
@@ -92,7 +104,7 @@ public final class PrefixIndex implements AutoCloseable {
         Runs runsOpened = null;
         try {
             numbersOpened = new NamespaceNumbers();
-            directoryOpened = new Directory(blocksMax, new SplittableRandom().nextLong());
+            directoryOpened = Directory.create(kind, blocksMax);
             runsOpened = new Runs(blocksMax, host, nvme);
         } finally {
             if (runsOpened == null) {
@@ -115,7 +127,11 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** What a namespace number adds to the hash of its keys. */
     static long salt(int namespace) {
-        long mixed = (namespace + 1) * NUMBER_SPREAD;
+        return mixed(namespace + 1);
+    }
+
+    static long mixed(long number) {
+        long mixed = number * NUMBER_SPREAD;
         return mixed ^ mixed >>> 32;
     }
 

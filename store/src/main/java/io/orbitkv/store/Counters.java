@@ -24,11 +24,22 @@ final class Counters {
     final LongAdder corruptBlocks = new LongAdder();
     final LongAdder readErrors = new LongAdder();
     final LongAdder readTimeouts = new LongAdder();
+    final LongAdder admittedBlocks = new LongAdder();
+    final LongAdder admittedBytes = new LongAdder();
+    final LongAdder refusedBlocks = new LongAdder();
+    final LongAdder refusedBytes = new LongAdder();
     final LongAdder clears = new LongAdder();
 
     void saved(SaveResult result, int blockBytes) {
         savedBlocks.add(result.accepted());
         savedBytes.add((long) result.accepted() * blockBytes);
+        admittedBlocks.add(result.admitted());
+        admittedBytes.add((long) result.admitted() * blockBytes);
+        int refused = result.accepted() - result.admitted();
+        if (refused > 0) {
+            refusedBlocks.add(refused);
+            refusedBytes.add((long) refused * blockBytes);
+        }
         presentBlocks.add(result.present());
         droppedBlocks.add(result.dropped());
     }

@@ -21,7 +21,8 @@ final class IndexMaker implements IndexFactory, AutoCloseable {
     public PrefixIndex create(LogGeometry geometry) {
         close();
         generations = new Generations(geometry.segments());
-        index = new PrefixIndex(Sizes.indexBlocksMax(options, geometry.totalBytes()), host, generations);
+        index = new PrefixIndex(
+                Sizes.indexBlocksMax(options, geometry.totalBytes()), host, generations, options.directory());
         return index;
     }
 

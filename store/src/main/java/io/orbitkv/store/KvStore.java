@@ -68,6 +68,7 @@ public final class KvStore implements AutoCloseable {
     private final Workspaces workspaces;
     private final Allocations allocations = new Allocations();
     private final Upkeep upkeep;
+    private final Admission admission;
     private final SavePath saves;
     private final QueryPath queries;
     private final RestorePath restores;
@@ -169,17 +170,33 @@ public final class KvStore implements AutoCloseable {
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
+            admission = made.keep(new Admission(options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
             saves = new SavePath(
-                    writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
+                    writerLock,
+                    index,
+                    host,
+                    nvme,
+                    counters,
+                    admission,
+                    options.openSegments(),
+                    opened.nextPosition() - 1);
+            admission.offersTo(new SecondOffers(writerLock, index, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             RestoreEstimate estimate = new RestoreEstimate();
             queries = new QueryPath(
-                    index, leases, counters, estimate, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
+                    index,
+                    leases,
+                    counters,
+                    admission,
+                    estimate,
+                    options.queryBlocksMax(),
+                    options.leaseMillis() * 1_000_000);
             restores = new RestorePath(
                     index,
                     host,
                     nvme,
                     counters,
+                    admission,
                     quarantine,
                     estimate,
                     clock,
@@ -199,6 +216,9 @@ public final class KvStore implements AutoCloseable {
                     COMMIT_INTERVAL_NANOS);
             ownBytes = new OwnBytes(folders, clock);
             driver = drivers.start(nvme, upkeep);
+            if (admission.isSelective()) {
+                driver.startBeside(admission);
+            }
             report = new OpenReport(
                     opened.kind(),
                     opened.epoch(),
@@ -613,7 +633,8 @@ public final class KvStore implements AutoCloseable {
                     index.bytes(),
                     leases.held(),
                     ownBytes.now(),
-                    catalog.identity().capBytes());
+                    catalog.identity().capBytes(),
+                    admission.stats(counters));
         } finally {
             gate.leave();
         }
@@ -699,6 +720,7 @@ public final class KvStore implements AutoCloseable {
         all.keep(workspaces);
         all.keep(leases);
         all.keep(nvme);
+        all.keep(admission);
         all.close();
     }
 }

@@ -8,6 +8,7 @@ final class QueryPath {
     private final PrefixIndex index;
     private final Leases leases;
     private final Counters counters;
+    private final Admission admission;
     private final RestoreEstimate estimate;
     private final int queryBlocksMax;
     private final long leaseNanos;
@@ -17,12 +18,14 @@ final class QueryPath {
             PrefixIndex index,
             Leases leases,
             Counters counters,
+            Admission admission,
             RestoreEstimate estimate,
             int queryBlocksMax,
             long leaseNanos) {
         this.index = index;
         this.leases = leases;
         this.counters = counters;
+        this.admission = admission;
         this.estimate = estimate;
         this.queryBlocksMax = queryBlocksMax;
         this.leaseNanos = leaseNanos;
@@ -37,6 +40,7 @@ final class QueryPath {
         for (int shard = 0; shard < shards && common > 0; shard++) {
             common = index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
         }
+        admission.asked(family, keys, keysOffset, Math.min(count, queryBlocksMax), common);
         if (common == 0) {
             return miss;
         }

@@ -31,6 +31,7 @@ final class RestorePath {
     private final HostTier host;
     private final NvmeTier nvme;
     private final Counters counters;
+    private final Admission admission;
     private final Quarantine quarantine;
     private final RestoreEstimate estimate;
     private final NanoClock clock;
@@ -42,6 +43,7 @@ final class RestorePath {
             HostTier host,
             NvmeTier nvme,
             Counters counters,
+            Admission admission,
             Quarantine quarantine,
             RestoreEstimate estimate,
             NanoClock clock,
@@ -51,6 +53,7 @@ final class RestorePath {
         this.host = host;
         this.nvme = nvme;
         this.counters = counters;
+        this.admission = admission;
         this.quarantine = quarantine;
         this.estimate = estimate;
         this.clock = clock;
@@ -78,6 +81,7 @@ final class RestorePath {
             work.turn(done, Math.min(turnMax, count - done));
             int restored = restoreTurn(work, keyMemory, from, direct);
             done += restored;
+            admission.restored(work, restored);
             if (restored < work.count) {
                 counters.missedBlocks.add((long) count - done);
                 break;
@@ -268,6 +272,9 @@ final class RestorePath {
                 return;
             }
             work.blocks.copyIn(work.firstBlock + i, work.blockBytes, host.memory(), payload);
+            if (listing.birth() == SavePath.NEVER_OFFERED) {
+                work.hostOnlyBlocks[i / Long.SIZE] |= 1L << i;
+            }
             counters.restoredHostBlocks.increment();
             counters.restoredHostBytes.add(work.blockBytes);
             work.states[i] = BlockState.RESTORED;

@@ -1,5 +1,6 @@
 package io.orbitkv.store;
 
+import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.index.PrefixIndex.Publication;
 import io.orbitkv.nativeio.Extent;
@@ -11,6 +12,7 @@ import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.HostTier;
 import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.TierState;
+import org.agrona.DirectBuffer;
 
 /**
  * Takes blocks in: claim pages, copy and checksum, publish.
@@ -26,14 +28,18 @@ final class SavePath {
     /** Runs that a full index sweeps before it evicts: some microseconds under the writer lock. */
     private static final int SWEEP_RUNS = 4096;
 
+    /** The birth of a block that lies in host memory only. */
+    static final long NEVER_OFFERED = 0;
+
     private final Object writerLock;
     private final PrefixIndex index;
     private final HostTier host;
     private final NvmeTier nvme;
     private final Counters counters;
+    private final Admission admission;
     private final int lanes;
 
-    /** Position of the last accepted block. Guarded by the writer lock. */
+    /** Position of the last block that was offered to the drive. Guarded by the writer lock. */
     private long accepted;
 
     /** Claims that will be offered to the drive's queue. Guarded by the writer lock. */
@@ -47,6 +53,7 @@ final class SavePath {
             HostTier host,
             NvmeTier nvme,
             Counters counters,
+            Admission admission,
             int lanes,
             long lastPosition) {
         this.writerLock = writerLock;
@@ -54,6 +61,7 @@ final class SavePath {
         this.host = host;
         this.nvme = nvme;
         this.counters = counters;
+        this.admission = admission;
         this.lanes = lanes;
         this.accepted = lastPosition;
         this.acceptedPublished = lastPosition;
@@ -85,6 +93,7 @@ final class SavePath {
         }
         boolean taken = false;
         try {
+            admission.decide(work);
             for (int i = 0; i < work.count && claimed > 0; i++) {
                 if (work.states[i] == BlockState.CLAIMED) {
                     take(work, i);
@@ -101,6 +110,7 @@ final class SavePath {
             index.expect(claimed);
             publish(work, lane, result);
         }
+        admission.saved(work);
     }
 
     /** The source could not be read after all (it was closed): without this its claims would stay pinned for good. */
@@ -204,8 +214,10 @@ final class SavePath {
                 host.unpin(work.extents[i]);
             }
             if (reason == DropReason.NONE) {
+                work.states[i] = BlockState.PRESENT;
                 result.present(1);
             } else {
+                work.states[i] = BlockState.DROPPED;
                 result.drop(1, reason);
             }
         }
@@ -221,12 +233,51 @@ final class SavePath {
         nvme.requestEviction();
     }
 
-    /** The birth is written before the drive's queue can see the block, and the queue takes over the claim's pin. */
+    /** Only what admission lets in gets a position; the rest stays in host memory, with {@link #NEVER_OFFERED}. */
     private void accept(Workspace work, int i, int lane, SaveResult result) {
+        if (work.admitted[i]) {
+            result.admitted(offer(work.extents[i], work.listing, lane));
+        } else {
+            host.unpin(work.extents[i]);
+            result.refused();
+        }
+    }
+
+    /** The birth is written before the drive's queue can see the block, and the queue takes over the caller's pin. */
+    private long offer(long extent, BlockListing listing, int lane) {
         long position = ++accepted;
-        host.listing(work.extents[i], work.listing).birth(position);
-        nvme.offer(work.extents[i], position, lane);
-        result.accepted(position);
+        host.listing(extent, listing).birth(position);
+        nvme.offer(extent, position, lane);
+        return position;
+    }
+
+    /**
+     * Offers a block that lies in host memory and was never offered before to the drive.
+     *
+     * @param number of its namespace in the index
+     * @param seen working room of the caller
+     * @param listing working room of the caller
+     * @return whether it is on its way
+     */
+    boolean offerAgain(int number, DirectBuffer key, int keyOffset, Match seen, BlockListing listing) {
+        synchronized (writerLock) {
+            if (nvme.state() != TierState.SERVING
+                    || nvme.queueFree() - promised <= 0
+                    || index.match(number, key, keyOffset, 1, seen) == 0
+                    || seen.extent(Tier.NVME, 0) != Extent.NONE
+                    || !host.pin(seen.extent(Tier.HOST, 0))) {
+                return false;
+            }
+            long extent = seen.extent(Tier.HOST, 0);
+            if (host.listing(extent, listing).birth() != NEVER_OFFERED || !listing.sameKey(key, keyOffset)) {
+                host.unpin(extent);
+                return false;
+            }
+            int open = host.laneOf(extent);
+            offer(extent, listing, open >= 0 ? open : (int) Long.remainderUnsigned(key.getLong(keyOffset), lanes));
+            acceptedPublished = accepted;
+            return true;
+        }
     }
 
     /** A full index sweeps dead runs before it refuses. */

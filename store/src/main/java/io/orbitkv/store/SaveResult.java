@@ -10,6 +10,7 @@ public final class SaveResult {
     private long position;
     private int present;
     private int accepted;
+    private int admitted;
     private int dropped;
     private DropReason reason = DropReason.NONE;
 
@@ -36,6 +37,7 @@ public final class SaveResult {
         position = 0;
         present = 0;
         accepted = 0;
+        admitted = 0;
         dropped = 0;
         reason = DropReason.NONE;
     }
@@ -44,9 +46,16 @@ public final class SaveResult {
         present += blocks;
     }
 
-    void accepted(long lastPosition) {
+    /** A block was taken in and is on its way to the drive. */
+    void admitted(long lastPosition) {
         accepted++;
+        admitted++;
         position = lastPosition;
+    }
+
+    /** A block was taken into host memory only. */
+    void refused() {
+        accepted++;
     }
 
     void drop(int blocks, DropReason why) {
@@ -54,7 +63,7 @@ public final class SaveResult {
         reason = why;
     }
 
-    /** The place in the log of the last accepted block, for {@link KvStore#sync}; 0 when none was accepted. */
+    /** The place in the log of the last admitted block, for {@link KvStore#sync}; 0 when none was admitted. */
     public long position() {
         return position;
     }
@@ -69,6 +78,15 @@ public final class SaveResult {
         return accepted;
     }
 
+    /**
+     * Blocks that were taken in and are on their way to the drive: always the first ones of those accepted, and all of
+     * them unless the store admits selectively ({@link StoreOptions#admission}). Only they survive the process, once
+     * {@link KvStore#sync} says so.
+     */
+    public int admitted() {
+        return admitted;
+    }
+
     /** Blocks that were not taken in: the last ones of the call. */
     public int dropped() {
         return dropped;
@@ -81,7 +99,7 @@ public final class SaveResult {
 
     @Override
     public String toString() {
-        return "present " + present + ", accepted " + accepted + ", dropped " + dropped + " (" + reason + "), position "
+        return "present " + present + ", accepted " + accepted + " (admitted " + admitted + "), dropped " + dropped + " (" + reason + "), position "
                 + position;
     }
 }

@@ -51,6 +51,11 @@ record Sizes(int hostSegmentBytes, int logSegmentBytes, int writeQueueBlocks, in
         return (options.poolBytes() + logBytes) / Math.max(MemoryRegion.PAGE_BYTES, smallest) + QUEUE_BLOCKS_MIN;
     }
 
+    /** Blocks of the largest size that so many bytes of log hold. */
+    static long logBlocks(StoreOptions options, long logBytes) {
+        return Math.max(1, logBytes / MemoryRegion.PAGE_BYTES / pages(options.blockBytesLargest()));
+    }
+
     /** The largest power of two that cuts the tier well and holds a few blocks; smaller where the tier is tiny. */
     private static int segmentBytes(StoreOptions options, long tierBytes, int padded, long segmentsMin) {
         if (options.segmentBytes() != 0) {

@@ -1,6 +1,7 @@
 package io.orbitkv.store;
 
 import io.orbitkv.tiers.NvmeTier;
+import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentInvoker;
 
 /** Threading for simulations: the caller steps every agent, so that a run is a function of its seed. */
@@ -13,6 +14,7 @@ final class Stepped implements Driver {
     private final NvmeTier log;
     private final AgentInvoker logInvoker;
     private final AgentInvoker upkeepInvoker;
+    private AgentInvoker besideInvoker;
 
     Stepped(NvmeTier log, Upkeep upkeep) {
         this.log = log;
@@ -35,9 +37,16 @@ final class Stepped implements Driver {
     /** One step of each agent; where none had work, simulated time passes. */
     @Override
     public void pause() {
-        if (logInvoker.invoke() + upkeepInvoker.invoke() == 0) {
+        int beside = besideInvoker == null ? 0 : besideInvoker.invoke();
+        if (logInvoker.invoke() + upkeepInvoker.invoke() + beside == 0) {
             log.await(IDLE_NANOS);
         }
+    }
+
+    @Override
+    public void startBeside(Agent agent) {
+        besideInvoker = new AgentInvoker(Stepped::fail, null, agent);
+        besideInvoker.start();
     }
 
     @Override

@@ -1,9 +1,12 @@
 package io.orbitkv.store;
 
+import io.orbitkv.index.DirectoryKind;
+import io.orbitkv.index.History;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.tiers.AdmissionPolicy;
 import io.orbitkv.tiers.Durability;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -34,6 +37,10 @@ public final class StoreOptions implements Cloneable {
     private long lockWaitMillis = 2_000;
     private PageKind pageKind = PageKind.TRANSPARENT_HUGE;
     private boolean verifyHost;
+    private AdmissionPolicy admission = AdmissionPolicy.ALL;
+    private double admissionPrice = 0.1;
+    private long historyBytes = 64 * MIB;
+    private DirectoryKind directory;
     private WindowProbe probe = WindowProbe.NONE;
 
     private StoreOptions(List<Path> folders) {
@@ -270,6 +277,57 @@ public final class StoreOptions implements Cloneable {
     /** See {@link #verifyHost(boolean)}. */
     public boolean verifyHost() {
         return verifyHost;
+    }
+
+    /** Which of the saved blocks are written to the drive; {@link AdmissionPolicy#ALL} by default. */
+    public StoreOptions admission(AdmissionPolicy policy) {
+        admission = Objects.requireNonNull(policy, "admission");
+        return this;
+    }
+
+    /** See {@link #admission(AdmissionPolicy)}. */
+    public AdmissionPolicy admission() {
+        return admission;
+    }
+
+    /**
+     * What writing a block costs at {@link AdmissionPolicy#DUEL}, in blocks whose computation a hit saves: 0 to 10, by
+     * default 0.1. The higher, the fewer writes.
+     */
+    public StoreOptions admissionPrice(double blocks) {
+        if (!(blocks >= 0 && blocks <= 10)) { // so that NaN is refused, too
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "admission price must be from 0 to 10 blocks, got " + blocks);
+        }
+        admissionPrice = blocks;
+        return this;
+    }
+
+    /** See {@link #admissionPrice(double)}. */
+    public double admissionPrice() {
+        return admissionPrice;
+    }
+
+    /** Most bytes of the history of seen keys, of which {@link AdmissionPolicy#ALL} keeps none; at least 1 MiB. */
+    public StoreOptions historyBytes(long bytes) {
+        historyBytes = inRange("history bytes", bytes, History.BYTES_MIN, Long.MAX_VALUE / 2);
+        return this;
+    }
+
+    /** See {@link #historyBytes(long)}. */
+    public long historyBytes() {
+        return historyBytes;
+    }
+
+    /** How the index finds the run of a key; by default what {@link DirectoryKind#configured()} says. */
+    public StoreOptions directory(DirectoryKind kind) {
+        directory = Objects.requireNonNull(kind, "directory");
+        return this;
+    }
+
+    /** See {@link #directory(DirectoryKind)}. */
+    public DirectoryKind directory() {
+        return directory == null ? DirectoryKind.configured() : directory;
     }
 
     /** Who is told of crash windows; for tests. */

@@ -41,6 +41,7 @@ package io.orbitkv.store;
  * @param leasesHeld leases that are held and have not expired
  * @param ownBytes bytes that the store's files take on the drive
  * @param capBytes most bytes that they may take
+ * @param admission what was let onto the drive
  */
 public record StoreStats(
         long savedBlocks,
@@ -79,4 +80,5 @@ public record StoreStats(
         long indexBytes,
         int leasesHeld,
         long ownBytes,
-        long capBytes) {}
+        long capBytes,
+        AdmissionStats admission) {}

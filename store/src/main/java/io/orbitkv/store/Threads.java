@@ -2,8 +2,10 @@ package io.orbitkv.store;
 
 import io.orbitkv.tiers.NvmeTier;
 import java.util.concurrent.locks.LockSupport;
+import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.AgentTerminationException;
+import org.agrona.concurrent.BackoffIdleStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -17,12 +19,19 @@ final class Threads implements Driver {
     /** How long a clean stop may take before the log is abandoned as it stands, which is safe. */
     private static final long STOP_NANOS_MAX = 10_000_000_000L;
 
+    /** How long the agent beside the others sleeps when it has just had work, and when it has not for long. */
+    private static final long BESIDE_NANOS_MIN = 500_000;
+
+    private static final long BESIDE_NANOS_MAX = 16_000_000;
+
     private final LogThread log;
     private final AgentRunner logRunner;
     private final UpkeepIdle upkeepIdle;
     private final AgentRunner upkeepRunner;
     private final Thread logThread;
     private final Thread upkeepThread;
+    private AgentRunner besideRunner;
+    private Thread besideThread;
 
     Threads(NvmeTier nvme, Upkeep upkeep) {
         log = new LogThread(nvme);
@@ -52,8 +61,19 @@ final class Threads implements Driver {
         LockSupport.parkNanos(WAIT_NANOS);
     }
 
+    /** It polls: what it does can wait for some milliseconds, and whoever gives it work does not pay for a wake-up. */
+    @Override
+    public void startBeside(Agent agent) {
+        BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, BESIDE_NANOS_MIN, BESIDE_NANOS_MAX);
+        besideRunner = new AgentRunner(idle, Threads::report, null, agent);
+        besideThread = AgentRunner.startOnThread(besideRunner, Threads::daemon);
+    }
+
     @Override
     public boolean stop() {
+        if (besideRunner != null) {
+            end(besideRunner, besideThread);
+        }
         upkeepIdle.stop();
         end(upkeepRunner, upkeepThread);
         log.stop();

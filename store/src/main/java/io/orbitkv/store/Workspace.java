@@ -9,6 +9,7 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.ReadBatch;
+import java.util.Arrays;
 import org.agrona.DirectBuffer;
 
 /**
@@ -78,6 +79,15 @@ final class Workspace implements AutoCloseable {
     private DirectBuffer keys;
     private int keysOffset;
 
+    /** Tag of the block at which a save left what was stored; 0 until it has. */
+    long branch;
+
+    /** Admission has refused a block of this call. */
+    boolean refusing;
+
+    /** Bits of the turn's blocks, 64 a word, that were restored from host memory and were never offered to the drive. */
+    final long[] hostOnlyBlocks = new long[RESTORE_TURN_BLOCKS_MAX / Long.SIZE];
+
     // Per block of the turn.
     final BlockState[] states = new BlockState[RESTORE_TURN_BLOCKS_MAX];
     final long[] extents = new long[RESTORE_TURN_BLOCKS_MAX];
@@ -86,6 +96,7 @@ final class Workspace implements AutoCloseable {
 
     /** Per read of the turn's batch: which block it is of. */
     final int[] readBlocks = new int[RESTORE_TURN_BLOCKS_MAX];
+    final boolean[] admitted = new boolean[TURN_BLOCKS_MAX];
 
     final Match prompt;
     final Match turn = new Match(RESTORE_TURN_BLOCKS_MAX);
@@ -112,12 +123,15 @@ final class Workspace implements AutoCloseable {
         keys = ofKeys;
         keysOffset = offset;
         blocks = at;
+        branch = 0;
+        refusing = false;
     }
 
     void turn(int from, int blockCount) {
         firstBlock = from;
         count = blockCount;
         binding = shard.binding();
+        Arrays.fill(hostOnlyBlocks, 0);
     }
 
     DirectBuffer keys() {

@@ -10,6 +10,7 @@ import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.tiers.AdmissionPolicy;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -20,6 +21,8 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Goal: an idle store costs next to nothing, its hot paths allocate nothing, and a life of it leaves nothing behind.
@@ -106,13 +109,15 @@ class ResourceTest {
 
     // ---- allocation ----
 
-    @Test
-    void savesQueriesAndRestoresAllocateNothingOnceTheyAreWarm() {
+    @ParameterizedTest
+    @EnumSource
+    void savesQueriesAndRestoresAllocateNothingOnceTheyAreWarm(AdmissionPolicy admission) {
         StoreOptions options = StoreOptions.in(folders.make("allocation"))
                 .poolBytes(4 * MIB)
                 .capBytes(64 * MIB)
                 .segmentBytes(256 * KIB)
-                .blockBytesLargest(4 * KIB);
+                .blockBytesLargest(4 * KIB)
+                .admission(admission);
         int blocks = 32;
         int prompts = 48; // 6 MiB: more than the pool, so that each round restores from both tiers
         try (KvStore store = KvStore.open(options)) {
