@@ -24,6 +24,11 @@ final class Counters {
     final LongAdder corruptBlocks = new LongAdder();
     final LongAdder readErrors = new LongAdder();
     final LongAdder readTimeouts = new LongAdder();
+    final LongAdder reappendedHostBlocks = new LongAdder();
+    final LongAdder reappendedHostBytes = new LongAdder();
+    final LongAdder promotedBlocks = new LongAdder();
+    final LongAdder promotedBytes = new LongAdder();
+    final LongAdder promotionsSkipped = new LongAdder();
     final LongAdder clears = new LongAdder();
 
     void saved(SaveResult result, int blockBytes) {

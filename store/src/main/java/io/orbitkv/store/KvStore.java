@@ -47,6 +47,9 @@ public final class KvStore implements AutoCloseable {
     private static final int READ_QUEUE_BATCHES = 256;
     private static final int SWEEP_FRACTION = 16;
 
+    /** Blocks on their way into host memory never take more than this part of it, whatever the options say. */
+    private static final int PROMOTION_POOL_FRACTION = 4;
+
     private final Gate gate = new Gate();
     private final Object writerLock = new Object();
     private final Counters counters = new Counters();
@@ -126,7 +129,7 @@ public final class KvStore implements AutoCloseable {
         Resources made = new Resources();
         try {
             host = made.keep(new HostTier(
-                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
+                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind(), options.policy()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(folder, sized(opening, options, sizes, folder), maker, clock, options.probe());
@@ -158,8 +161,9 @@ public final class KvStore implements AutoCloseable {
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
+            HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             saves = new SavePath(
-                    writerLock, index, host, nvme, counters, options.openSegments(), opened.nextPosition() - 1);
+                    writerLock, index, host, nvme, mover, counters, options.openSegments(), opened.nextPosition() - 1);
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             queries =
                     new QueryPath(index, leases, counters, options.queryBlocksMax(), options.leaseMillis() * 1_000_000);
@@ -169,6 +173,14 @@ public final class KvStore implements AutoCloseable {
                     nvme,
                     counters,
                     quarantine,
+                    new Promoter(
+                            writerLock,
+                            index,
+                            host,
+                            mover,
+                            counters,
+                            options.openSegments(),
+                            Math.min(options.promotionBytesMax(), options.poolBytes() / PROMOTION_POOL_FRACTION)),
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
             upkeep = new Upkeep(
@@ -216,7 +228,8 @@ public final class KvStore implements AutoCloseable {
                 options.flushIntervalMillis() * 1_000_000,
                 depth,
                 depth / 2,
-                READ_QUEUE_BATCHES);
+                READ_QUEUE_BATCHES,
+                options.policy());
     }
 
     /** What makes extents stale: segments given up, and namespaces cleared. */
@@ -581,6 +594,17 @@ public final class KvStore implements AutoCloseable {
                     nvme.queueDepth(),
                     listener.reclaimedSegments(),
                     host.evictedSegments(),
+                    nvme.secondChances(),
+                    host.secondChances(),
+                    nvme.counters().reappendedBlocks(),
+                    nvme.counters().reappendedBytes(),
+                    counters.reappendedHostBlocks.sum(),
+                    counters.reappendedHostBytes.sum(),
+                    nvme.counters().usedBlocksDropped(),
+                    host.usedBlocksDropped(),
+                    counters.promotedBlocks.sum(),
+                    counters.promotedBytes.sum(),
+                    counters.promotionsSkipped.sum(),
                     index.blocks(),
                     index.blocksMax(),
                     index.bytes(),
@@ -593,7 +617,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     private static long written(NvmeCounters log) {
-        return log.payloadBytes() + log.headerBytes() + log.footerBytes();
+        return log.payloadBytes() + log.reappendedBytes() + log.headerBytes() + log.footerBytes();
     }
 
     private void requireOurs(FamilyHandle family) {

@@ -3,6 +3,7 @@ package io.orbitkv.store;
 import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -30,6 +31,7 @@ final class RestorePath {
     private final NvmeTier nvme;
     private final Counters counters;
     private final Quarantine quarantine;
+    private final Promoter promoter;
     private final boolean verifyHost;
     private final long timeoutNanos;
 
@@ -39,6 +41,7 @@ final class RestorePath {
             NvmeTier nvme,
             Counters counters,
             Quarantine quarantine,
+            Promoter promoter,
             boolean verifyHost,
             long timeoutNanos) {
         this.index = index;
@@ -46,6 +49,7 @@ final class RestorePath {
         this.nvme = nvme;
         this.counters = counters;
         this.quarantine = quarantine;
+        this.promoter = promoter;
         this.verifyHost = verifyHost;
         this.timeoutNanos = timeoutNanos;
     }
@@ -141,6 +145,7 @@ final class RestorePath {
                 finishRead(work, i, keyMemory, (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES, readHere);
             }
         }
+        promoter.promote(work);
         return leadingRestored(work, pinned);
     }
 
@@ -155,10 +160,15 @@ final class RestorePath {
     /** Pins the turn's blocks in order, host first; one that moved between look-up and pin is looked up once more. */
     private int pinAll(Workspace work) {
         int number = work.binding.indexNumber();
+        long hostUse = host.nextUse();
+        long nvmeUse = nvme.nextUse();
         work.pinned = 0;
+        work.fromDrive = 0;
         int matched = index.match(number, work.keys(), work.keyOffset(0), work.count, work.turn);
         for (int i = 0; i < matched; i++) {
             work.pinned = i;
+            work.promotions[i] = Extent.NONE;
+            markUsed(work.turn, i, hostUse, nvmeUse);
             if (pin(work, i, work.turn, i)) {
                 continue;
             }
@@ -170,6 +180,16 @@ final class RestorePath {
         }
         work.pinned = matched;
         return matched;
+    }
+
+    /** In each tier that has it: whichever takes its turn first sees that the block is worth its place. */
+    private void markUsed(Match match, int i, long hostUse, long nvmeUse) {
+        if (match.extent(Tier.HOST, i) != Extent.NONE) {
+            host.markUsed(match.extent(Tier.HOST, i), hostUse);
+        }
+        if (match.extent(Tier.NVME, i) != Extent.NONE) {
+            nvme.markUsed(match.extent(Tier.NVME, i), nvmeUse);
+        }
     }
 
     private boolean pin(Workspace work, int i, Match match, int place) {
@@ -244,6 +264,8 @@ final class RestorePath {
             }
             counters.restoredNvmeBlocks.increment();
             counters.restoredNvmeBytes.add(work.blockBytes);
+            work.promotions[i] = work.extents[i];
+            work.fromDrive++;
             work.states[i] = BlockState.RESTORED;
         } finally {
             nvme.unpin(work.extents[i]);

@@ -30,6 +30,7 @@ final class SavePath {
     private final PrefixIndex index;
     private final HostTier host;
     private final NvmeTier nvme;
+    private final HostMover mover;
     private final Counters counters;
     private final int lanes;
 
@@ -46,6 +47,7 @@ final class SavePath {
             PrefixIndex index,
             HostTier host,
             NvmeTier nvme,
+            HostMover mover,
             Counters counters,
             int lanes,
             long lastPosition) {
@@ -53,6 +55,7 @@ final class SavePath {
         this.index = index;
         this.host = host;
         this.nvme = nvme;
+        this.mover = mover;
         this.counters = counters;
         this.lanes = lanes;
         this.accepted = lastPosition;
@@ -101,6 +104,7 @@ final class SavePath {
             index.expect(claimed);
             publish(work, lane, result);
         }
+        mover.run();
     }
 
     /** The source could not be read after all (it was closed): without this its claims would stay pinned for good. */
