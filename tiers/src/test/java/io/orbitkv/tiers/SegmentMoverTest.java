@@ -39,7 +39,7 @@ class SegmentMoverTest {
     }
 
     static LongStream seeds() {
-        return LongStream.of(Seed.many(1, 30));
+        return LongStream.of(Seed.many(1, 10));
     }
 
     /** A log of some segments, and what is used of it. */
@@ -105,7 +105,7 @@ class SegmentMoverTest {
         LeakCheck leaks = LeakCheck.take();
         try (Run run = new Run(seed, 40, EvictionPolicy.SECOND_CHANCE)) {
             LogRig rig = run.rig;
-            for (int i = 0; i < 8_000; i++) {
+            for (int i = 0; i < 5_000; i++) {
                 run.step();
             }
             rig.stop();
@@ -204,7 +204,7 @@ class SegmentMoverTest {
     void theLogGetsOnThoughEverythingIsUsedAllTheTime(EvictionPolicy policy) {
         try (Run run = new Run(4, 24, policy)) {
             LogRig rig = run.rig;
-            for (int i = 0; i < 1_500; i++) {
+            for (int i = 0; i < 800; i++) {
                 rig.save(i % 4, BLOCK_BYTES, null);
                 rig.written.values().forEach(block -> rig.log.markUsed(block.extent(), rig.log.nextUse()));
                 rig.step();
@@ -228,7 +228,7 @@ class SegmentMoverTest {
                 rig.drain();
             }
             LogRig.Written rotten = rig.written.get(2L);
-            LogRig.Written sound = rig.written.get(3L);
+            LogRig.Written sound = rig.written.get(6L); // in another segment: two of one would keep it in place
             flipByte(run, rotten);
             for (int i = 0; i < 600; i++) {
                 if (rig.generations.isLive(sound.extent()) && rig.moved == 0) {

@@ -28,6 +28,7 @@ import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashLedger.Waiting;
 import io.orbitkv.suite.CrashPrompts.Prompt;
 import io.orbitkv.tiers.Durability;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -46,6 +47,10 @@ final class PowerLossRun implements AutoCloseable {
     private static final int STEPS_MAX = 40;
     private static final int PROMPTS_CHECKED = 160;
     private static final long SYNC_MILLIS = 120_000;
+
+    /** One run in so many has any policy; the others have the one that moves blocks. */
+    private static final int POLICY_ONE_IN = 4;
+
     private static final long PAUSE_NANOS = 60_000_000;
 
     private final PowerLossTotals totals;
@@ -63,6 +68,7 @@ final class PowerLossRun implements AutoCloseable {
     private final SaveResult saved = new SaveResult();
     private final long capBytes;
     private final Durability durability;
+    private final EvictionPolicy policy;
 
     private SimulatedFolder folder;
     private KvStore store;
@@ -91,6 +97,7 @@ final class PowerLossRun implements AutoCloseable {
         this.check = new CrashCheck(families, prompts, ledger);
         this.capBytes = gen.between(8L, 16L) << 18;
         this.durability = gen.pick(Durability.values());
+        this.policy = seed % POLICY_ONE_IN == 0 ? gen.pick(EvictionPolicy.values()) : EvictionPolicy.SECOND_CHANCE;
     }
 
     SimulatedFolder folder() {
@@ -159,6 +166,7 @@ final class PowerLossRun implements AutoCloseable {
                 .ringDepth(16)
                 .durability(durability)
                 .flushIntervalMillis(5)
+                .policy(policy)
                 .pageKind(PageKind.SMALL)
                 .probe(deathsInSnapshots(folder));
         isOpening = true;
@@ -284,6 +292,7 @@ final class PowerLossRun implements AutoCloseable {
                 store.step();
             }
             ledger.acknowledge(store, check.handles);
+            totals.movedBlocks += ledger.follow(store, check.handles);
         }
         noneLost(ledger.checkRunning(store, check.handles));
         noneWrong(store.stats());
