@@ -3,6 +3,8 @@ package io.orbitkv.cli;
 import io.orbitkv.bench.trace.TraceFormat;
 import io.orbitkv.bench.trace.TraceReader;
 import io.orbitkv.store.StoreOptions;
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,6 +55,15 @@ final class ChildOptions {
     @Option(names = "--segment-bytes")
     long segmentBytes;
 
+    @Option(names = "--policy")
+    EvictionPolicy policy = EvictionPolicy.SECOND_CHANCE;
+
+    @Option(names = "--admission")
+    AdmissionPolicy admission = AdmissionPolicy.ALL;
+
+    @Option(names = "--admission-price")
+    double admissionPrice = 0.1;
+
     @Option(names = "--on-full")
     OnFull onFull = OnFull.WAIT;
 
@@ -73,6 +84,9 @@ final class ChildOptions {
                 "--pool-bytes=" + poolBytes,
                 "--cap-bytes=" + capBytes,
                 "--segment-bytes=" + segmentBytes,
+                "--policy=" + policy,
+                "--admission=" + admission,
+                "--admission-price=" + admissionPrice,
                 "--on-full=" + onFull,
                 "--concurrency=" + concurrency,
                 "--seed=" + seed));
@@ -97,6 +111,9 @@ final class ChildOptions {
                 .capBytes(capBytes)
                 .segmentBytes(segmentBytes)
                 .blockBytesLargest(blockBytes)
+                .policy(policy)
+                .admission(admission)
+                .admissionPrice(admissionPrice)
                 .queryBlocksMax(Math.max(1 << 14, workload.longest()));
     }
 }

@@ -1,5 +1,7 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -84,7 +86,7 @@ final class ReplayOptions {
             names = "--admission-price",
             paramLabel = "<number>",
             defaultValue = "0.1",
-            description = "What a written block costs in duel, in blocks of compute saved, 0 to 1000."
+            description = "What a written block costs in duel, in blocks of compute saved, 0 to 10."
                     + " Default: ${DEFAULT-VALUE}.")
     double admissionPrice;
 
@@ -132,8 +134,8 @@ final class ReplayOptions {
         if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
             throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
         }
-        if (!(admissionPrice >= 0 && admissionPrice <= 1000)) {
-            throw bad("--admission-price is " + admissionPrice + "; give 0 to 1000");
+        if (!(admissionPrice >= 0 && admissionPrice <= 10)) {
+            throw bad("--admission-price is " + admissionPrice + "; give 0 to 10");
         }
         if (restartAt != null && !(restartAt > 0 && restartAt < 1)) {
             throw bad("--restart-at is " + restartAt + "; give a fraction between 0 and 1, for example 0.5");
@@ -152,12 +154,6 @@ final class ReplayOptions {
 
     /** Refuses what the store can't do, or can't hold with these sizes: contradictions that would end the first save. */
     void checkStore() {
-        if (!"fifo".equals(policy)) {
-            System.err.println("note: --policy " + policy + " is not there yet; segments leave oldest first");
-        }
-        if (!"all".equals(admission)) {
-            throw bad("--ssd-write-policy " + admission + " is not there yet; give all");
-        }
         if (segmentBytes != null && segmentBytes < blockBytes + SEGMENT_OWN_BYTES) {
             throw bad("--block-bytes is " + Sizes.text(blockBytes) + " and --segment-bytes " + Sizes.text(segmentBytes)
                     + "; a segment has to hold a block and " + Sizes.text(SEGMENT_OWN_BYTES)
@@ -181,6 +177,9 @@ final class ReplayOptions {
         child.poolBytes = poolBytes;
         child.capBytes = capBytes;
         child.segmentBytes = segmentBytes == null ? 0 : segmentBytes;
+        child.policy = EvictionPolicy.valueOf(policy.toUpperCase(Locale.ROOT).replace('-', '_'));
+        child.admission = AdmissionPolicy.valueOf(admission.toUpperCase(Locale.ROOT));
+        child.admissionPrice = admissionPrice;
         child.onFull = ChildOptions.OnFull.valueOf(onFull.toUpperCase(Locale.ROOT));
         child.concurrency = concurrency;
         child.seed = seed;

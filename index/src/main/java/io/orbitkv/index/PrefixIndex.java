@@ -417,6 +417,12 @@ public final class PrefixIndex implements AutoCloseable {
         return true;
     }
 
+    /** Whether a block lies at an extent of a tier, as far as the index knows. */
+    public boolean holds(int namespace, DirectBuffer key, int keyOffset, Tier tier, long extent) {
+        long place = find(namespace, key, keyOffset);
+        return place != Place.NONE && runs.extent(place, tier) == extent;
+    }
+
     /**
      * Drops one extent of a block (quarantine), if it still has it.
      *

@@ -28,6 +28,11 @@ final class Counters {
     final LongAdder admittedBytes = new LongAdder();
     final LongAdder refusedBlocks = new LongAdder();
     final LongAdder refusedBytes = new LongAdder();
+    final LongAdder reappendedHostBlocks = new LongAdder();
+    final LongAdder reappendedHostBytes = new LongAdder();
+    final LongAdder promotedBlocks = new LongAdder();
+    final LongAdder promotedBytes = new LongAdder();
+    final LongAdder promotionsSkipped = new LongAdder();
     final LongAdder clears = new LongAdder();
 
     void saved(SaveResult result, int blockBytes) {

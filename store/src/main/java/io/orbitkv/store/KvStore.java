@@ -51,6 +51,9 @@ public final class KvStore implements AutoCloseable {
     private static final int READ_QUEUE_BATCHES = 256;
     private static final int SWEEP_FRACTION = 16;
 
+    /** Blocks on their way into host memory never take more than this part of it, whatever the options say. */
+    private static final int PROMOTION_POOL_FRACTION = 4;
+
     private final Gate gate = new Gate();
     private final Object writerLock = new Object();
     private final Counters counters = new Counters();
@@ -137,7 +140,7 @@ public final class KvStore implements AutoCloseable {
         Resources made = new Resources();
         try {
             host = made.keep(new HostTier(
-                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind()));
+                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind(), options.policy()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(given, sized(opening, options, sizes, given), maker, clock, options.probe());
@@ -170,12 +173,14 @@ public final class KvStore implements AutoCloseable {
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
+            HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
             saves = new SavePath(
                     writerLock,
                     index,
                     host,
                     nvme,
+                    mover,
                     counters,
                     admission,
                     options.openSegments(),
@@ -200,6 +205,14 @@ public final class KvStore implements AutoCloseable {
                     quarantine,
                     estimate,
                     clock,
+                    new Promoter(
+                            writerLock,
+                            index,
+                            host,
+                            mover,
+                            counters,
+                            options.openSegments(),
+                            Math.min(options.promotionBytesMax(), options.poolBytes() / PROMOTION_POOL_FRACTION)),
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
             upkeep = new Upkeep(
@@ -256,7 +269,8 @@ public final class KvStore implements AutoCloseable {
                 options.flushIntervalMillis() * 1_000_000,
                 depth,
                 depth / 2,
-                READ_QUEUE_BATCHES);
+                READ_QUEUE_BATCHES,
+                options.policy());
     }
 
     /** What makes extents stale: segments given up, and namespaces cleared. */
@@ -628,6 +642,17 @@ public final class KvStore implements AutoCloseable {
                     nvme.queueDepth(),
                     listener.reclaimedSegments(),
                     host.evictedSegments(),
+                    nvme.secondChances(),
+                    host.secondChances(),
+                    nvme.counters().reappendedBlocks(),
+                    nvme.counters().reappendedBytes(),
+                    counters.reappendedHostBlocks.sum(),
+                    counters.reappendedHostBytes.sum(),
+                    nvme.counters().usedBlocksDropped(),
+                    host.usedBlocksDropped(),
+                    counters.promotedBlocks.sum(),
+                    counters.promotedBytes.sum(),
+                    counters.promotionsSkipped.sum(),
                     index.blocks(),
                     index.blocksMax(),
                     index.bytes(),
@@ -641,7 +666,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     private static long written(NvmeCounters log) {
-        return log.payloadBytes() + log.headerBytes() + log.footerBytes();
+        return log.payloadBytes() + log.reappendedBytes() + log.headerBytes() + log.footerBytes();
     }
 
     private void requireOurs(FamilyHandle family) {

@@ -55,6 +55,26 @@ final class LogListener implements NvmeListener {
     }
 
     @Override
+    public boolean isWanted(BlockListing block, long extent) {
+        synchronized (writerLock) {
+            int number = numbers.of(block.namespaceId64(), block.namespaceEpoch());
+            block.region().wrap(key, block.offset(), PrefixIndex.KEY_BYTES);
+            return number >= 0 && index.holds(number, key, 0, Tier.NVME, extent);
+        }
+    }
+
+    @Override
+    public void onBlockMoved(BlockListing block, long from, long to) {
+        synchronized (writerLock) {
+            int number = numbers.of(block.namespaceId64(), block.namespaceEpoch());
+            if (number >= 0) {
+                block.region().wrap(key, block.offset(), PrefixIndex.KEY_BYTES);
+                index.place(number, key, 0, Tier.NVME, from, Tier.NVME, to);
+            }
+        }
+    }
+
+    @Override
     public void onSegment(
             int segment, long useSequence, SegmentState state, int blocks, int payloadPages, int overheadPages) {
         if (state == SegmentState.FREE) {

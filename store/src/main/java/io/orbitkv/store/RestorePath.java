@@ -3,6 +3,7 @@ package io.orbitkv.store;
 import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
@@ -35,6 +36,7 @@ final class RestorePath {
     private final Quarantine quarantine;
     private final RestoreEstimate estimate;
     private final NanoClock clock;
+    private final Promoter promoter;
     private final boolean verifyHost;
     private final long timeoutNanos;
 
@@ -47,6 +49,7 @@ final class RestorePath {
             Quarantine quarantine,
             RestoreEstimate estimate,
             NanoClock clock,
+            Promoter promoter,
             boolean verifyHost,
             long timeoutNanos) {
         this.index = index;
@@ -57,6 +60,7 @@ final class RestorePath {
         this.quarantine = quarantine;
         this.estimate = estimate;
         this.clock = clock;
+        this.promoter = promoter;
         this.verifyHost = verifyHost;
         this.timeoutNanos = timeoutNanos;
     }
@@ -169,6 +173,7 @@ final class RestorePath {
         for (int read = 0; read < work.batch.count() && readHere; read++) {
             finishRead(work, work.readBlocks[read], keyMemory, from, readHere(work, read));
         }
+        promoter.promote(work);
         return leadingRestored(work, pinned);
     }
 
@@ -210,10 +215,15 @@ final class RestorePath {
     /** Pins the turn's blocks in order, host first; one that moved between look-up and pin is looked up once more. */
     private int pinAll(Workspace work) {
         int number = work.binding.indexNumber();
+        long hostUse = host.nextUse();
+        long nvmeUse = nvme.nextUse();
         work.pinned = 0;
+        work.fromDrive = 0;
         int matched = index.match(number, work.keys(), work.keyOffset(0), work.count, work.turn);
         for (int i = 0; i < matched; i++) {
             work.pinned = i;
+            work.promotions[i] = Extent.NONE;
+            markUsed(work.turn, i, hostUse, nvmeUse);
             if (pin(work, i, work.turn, i)) {
                 continue;
             }
@@ -225,6 +235,16 @@ final class RestorePath {
         }
         work.pinned = matched;
         return matched;
+    }
+
+    /** In each tier that has it: whichever takes its turn first sees that the block is worth its place. */
+    private void markUsed(Match match, int i, long hostUse, long nvmeUse) {
+        if (match.extent(Tier.HOST, i) != Extent.NONE) {
+            host.markUsed(match.extent(Tier.HOST, i), hostUse);
+        }
+        if (match.extent(Tier.NVME, i) != Extent.NONE) {
+            nvme.markUsed(match.extent(Tier.NVME, i), nvmeUse);
+        }
     }
 
     private boolean pin(Workspace work, int i, Match match, int place) {
@@ -304,6 +324,8 @@ final class RestorePath {
             }
             counters.restoredNvmeBlocks.increment();
             counters.restoredNvmeBytes.add(work.blockBytes);
+            work.promotions[i] = work.extents[i];
+            work.fromDrive++;
             work.states[i] = BlockState.RESTORED;
         } finally {
             nvme.unpin(work.extents[i]);

@@ -35,6 +35,7 @@ final class SavePath {
     private final PrefixIndex index;
     private final HostTier host;
     private final NvmeTier nvme;
+    private final HostMover mover;
     private final Counters counters;
     private final Admission admission;
     private final int lanes;
@@ -52,6 +53,7 @@ final class SavePath {
             PrefixIndex index,
             HostTier host,
             NvmeTier nvme,
+            HostMover mover,
             Counters counters,
             Admission admission,
             int lanes,
@@ -60,6 +62,7 @@ final class SavePath {
         this.index = index;
         this.host = host;
         this.nvme = nvme;
+        this.mover = mover;
         this.counters = counters;
         this.admission = admission;
         this.lanes = lanes;
@@ -111,6 +114,7 @@ final class SavePath {
             publish(work, lane, result);
         }
         admission.saved(work);
+        mover.run();
     }
 
     /** The source could not be read after all (it was closed): without this its claims would stay pinned for good. */

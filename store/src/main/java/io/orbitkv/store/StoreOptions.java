@@ -8,6 +8,7 @@ import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.AdmissionPolicy;
 import io.orbitkv.tiers.Durability;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,6 +42,8 @@ public final class StoreOptions implements Cloneable {
     private double admissionPrice = 0.1;
     private long historyBytes = 64 * MIB;
     private DirectoryKind directory;
+    private EvictionPolicy policy = EvictionPolicy.SECOND_CHANCE;
+    private long promotionBytesMax = 64 * MIB;
     private WindowProbe probe = WindowProbe.NONE;
 
     private StoreOptions(List<Path> folders) {
@@ -328,6 +331,31 @@ public final class StoreOptions implements Cloneable {
     /** See {@link #directory(DirectoryKind)}. */
     public DirectoryKind directory() {
         return directory == null ? DirectoryKind.configured() : directory;
+    }
+
+    /** What leaves host memory and the drive when room is needed. */
+    public StoreOptions policy(EvictionPolicy eviction) {
+        policy = Objects.requireNonNull(eviction, "policy");
+        return this;
+    }
+
+    /** See {@link #policy(EvictionPolicy)}. */
+    public EvictionPolicy policy() {
+        return policy;
+    }
+
+    /**
+     * Most bytes on their way from the drive into host memory at once, of blocks that restores have read; at most a quarter
+     * of the pool is used. Blocks beyond stay on the drive only; 0 promotes nothing.
+     */
+    public StoreOptions promotionBytesMax(long bytes) {
+        promotionBytesMax = inRange("promotion bytes", bytes, 0, Long.MAX_VALUE / 2);
+        return this;
+    }
+
+    /** See {@link #promotionBytesMax(long)}. */
+    public long promotionBytesMax() {
+        return promotionBytesMax;
     }
 
     /** Who is told of crash windows; for tests. */

@@ -30,11 +30,22 @@ package io.orbitkv.store;
  * @param durablePosition up to where blocks survive a power loss
  * @param nvmeAdmittedBlocks blocks written to the log
  * @param nvmeAdmittedBytes their padded payload bytes
- * @param nvmeWrittenBytes bytes written to the log: payloads, headers, footers
+ * @param nvmeWrittenBytes bytes written to the log: payloads, headers, footers, and blocks appended again
  * @param nvmeReadBytes bytes read from the log for restores
  * @param nvmeQueuedBlocks blocks that wait for the drive now
  * @param nvmeSegmentsReused segments of the log that were given up for new blocks
  * @param hostSegmentsReused segments of host memory that were given up for new blocks
+ * @param nvmeSecondChances segments of the log that stayed because at least half of their blocks were used
+ * @param hostSecondChances segments of host memory that stayed because at least half of their blocks were used
+ * @param nvmeReappendedBlocks used blocks that were written to the log again before their segment was given up
+ * @param nvmeReappendedBytes their padded payload bytes, among {@code nvmeWrittenBytes}
+ * @param hostReappendedBlocks used blocks that were copied within host memory before their segment was given up
+ * @param hostReappendedBytes their bytes
+ * @param nvmeUsedBlocksDropped used blocks of the log that went with their segment, since appending them again was late
+ * @param hostUsedBlocksDropped the same of host memory
+ * @param promotedBlocks blocks that were copied from the drive into host memory
+ * @param promotedBytes their bytes
+ * @param promotionsSkipped restored blocks that were not, for want of budget or of a free segment
  * @param indexBlocks places in the index that hold a block, dead ones that wait for the sweep included
  * @param indexBlocksMax most of them
  * @param indexBytes native memory of the index
@@ -75,6 +86,17 @@ public record StoreStats(
         long nvmeQueuedBlocks,
         long nvmeSegmentsReused,
         long hostSegmentsReused,
+        long nvmeSecondChances,
+        long hostSecondChances,
+        long nvmeReappendedBlocks,
+        long nvmeReappendedBytes,
+        long hostReappendedBlocks,
+        long hostReappendedBytes,
+        long nvmeUsedBlocksDropped,
+        long hostUsedBlocksDropped,
+        long promotedBlocks,
+        long promotedBytes,
+        long promotionsSkipped,
         long indexBlocks,
         long indexBlocksMax,
         long indexBytes,

@@ -98,6 +98,12 @@ final class Workspace implements AutoCloseable {
     final int[] readBlocks = new int[RESTORE_TURN_BLOCKS_MAX];
     final boolean[] admitted = new boolean[TURN_BLOCKS_MAX];
 
+    /** Of blocks that a restore's turn has read from the drive their extents there, then where they go in host memory. */
+    final long[] promotions = new long[RESTORE_TURN_BLOCKS_MAX];
+
+    /** How many the turn has read. */
+    int fromDrive;
+
     final Match prompt;
     final Match turn = new Match(RESTORE_TURN_BLOCKS_MAX);
     final Match single = new Match(1);
@@ -141,6 +147,11 @@ final class Workspace implements AutoCloseable {
     /** Where the key of the turn's i-th block stands. */
     int keyOffset(int i) {
         return keysOffset + (firstBlock + i) * PrefixIndex.KEY_BYTES;
+    }
+
+    /** The first eight bytes of the call's first key. */
+    long firstKey() {
+        return keys.getLong(keysOffset);
     }
 
     /** The buffer with the key before the turn's i-th block; null for a prompt's first block. */

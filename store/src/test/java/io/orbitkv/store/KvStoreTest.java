@@ -40,7 +40,7 @@ class KvStoreTest {
                 for (int i = 0; i < prompts; i++) {
                     prompt.save(i);
                 }
-                for (int i = 0; i < prompts; i++) {
+                for (int i = prompts - 1; i >= 0; i--) { // the youngest are in memory still
                     assertEquals(blocks, prompt.restore(i), "prompt " + i);
                 }
                 StoreStats stats = store.stats();

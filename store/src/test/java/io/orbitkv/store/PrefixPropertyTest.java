@@ -8,6 +8,7 @@ import io.orbitkv.kit.Seed;
 import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.store.SaveResult.DropReason;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Goal: whatever is restored is what was saved under that key; what was saved and not evicted is found in full length.
@@ -165,18 +167,20 @@ class PrefixPropertyTest {
         }
     }
 
-    @Test
-    void evictionDuringRestoresMakesThemShortButNeverWrong() throws Exception {
+    @ParameterizedTest
+    @EnumSource(EvictionPolicy.class)
+    void evictionDuringRestoresMakesThemShortButNeverWrong(EvictionPolicy policy) throws Exception {
         StoreOptions options = StoreOptions.in(folders.make("eviction"))
                 .poolBytes(MIB)
                 .capBytes(6 * MIB)
                 .segmentBytes(64 * KIB)
-                .blockBytesLargest(12 * KIB);
+                .blockBytesLargest(12 * KIB)
+                .policy(policy);
         try (KvStore store = KvStore.open(options)) {
             ShardHandle shard = store.openFamily(Modelled.family(9_000).build()).shard(0);
             Modelled.Model model = new Modelled.Model();
             List<Prompt> all = new ArrayList<>();
-            for (int i = 0; i < 200; i++) {
+            for (int i = 0; i < 150; i++) {
                 all.add(i % 3 == 0 ? Prompt.random(gen, gen.between(1, 30)) : forkOf(all.get(i - 1)));
             }
             AtomicBoolean done = new AtomicBoolean();
@@ -225,7 +229,8 @@ class PrefixPropertyTest {
                 .poolBytes(4 * MIB)
                 .capBytes(32 * MIB)
                 .segmentBytes(256 * KIB)
-                .indexBlocksMax(indexBlocks);
+                .indexBlocksMax(indexBlocks)
+                .policy(gen.pick(EvictionPolicy.values()));
         try (KvStore store = KvStore.open(options)) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(blockBytes).build()).shard(0);

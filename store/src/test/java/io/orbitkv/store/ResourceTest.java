@@ -158,6 +158,7 @@ class ResourceTest {
                         + " caller, %d by the log%n",
                 calls, saved, fromHost, fromDrive, mine, logs);
         assertTrue(calls > 1_000 && saved > 1_000 && fromHost > 1_000 && fromDrive > 1_000, after::toString);
+        assertTrue(after.promotedBlocks() - before.promotedBlocks() > 1_000, after::toString);
     }
 
     /** The same work again and again, in small and large batches, with what it needs made beforehand. */

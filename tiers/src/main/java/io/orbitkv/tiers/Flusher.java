@@ -27,6 +27,7 @@ final class Flusher {
     // ---- the round ----
     private boolean active;
     private long roundNumber;
+    private long roundRequested;
     private long roundPosition;
     private int roundSealed;
     private final int[] files;
@@ -107,11 +108,25 @@ final class Flusher {
         return work;
     }
 
+    /** Asks for a round that covers all that is written by now, and says its number. */
+    long requestRound() {
+        roundRequested = roundNumber + 1;
+        return roundRequested;
+    }
+
+    /** Whether a round has ended. */
+    boolean isComplete(long round) {
+        return roundNumber > round || (roundNumber == round && !active);
+    }
+
     private boolean isDue(long nowNanos, boolean last) {
         if (dirtyCount == 0) {
-            return positions.durable() < positions.written() || (last && sealedCount > 0);
+            return roundRequested > roundNumber
+                    || positions.durable() < positions.written()
+                    || (last && sealedCount > 0);
         }
         return last
+                || roundRequested > roundNumber
                 || positions.isFlushDue()
                 || switch (context.options.durability()) {
                     case WRITTEN -> false;

@@ -9,9 +9,11 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.Resources;
 import java.util.Arrays;
+import java.util.function.IntPredicate;
 
 /**
- * Host memory as a log: a pool cut into equal segments, filled page by page, evicted as a whole, the oldest first.
+ * Host memory as a log: a pool cut into equal segments, filled page by page, given up as a whole in the order that an
+ * {@link EvictionPolicy} decides.
  *
  * <p>Beside each segment stand the listings of its blocks, in the layout of the drive, so that write-back copies them
  * and a restore can compare full keys:
@@ -22,11 +24,19 @@ import java.util.Arrays;
  * map       segment s: segmentPages x 2 bytes      first page of a block -> n
  * </pre>
  *
- * <p>{@link #claim}, {@link #laneOf} and {@link #evictOldest} are called by one thread at a time (the store's writer
- * lock); pins and reads are safe from any thread. A pin protects a segment's bytes for milliseconds; a segment with
+ * <p>A victim with used blocks is set aside where the policy appends them again: whoever has claimed pages asks with
+ * {@link #beginMove} whether one waits, copies its used blocks without any lock, and ends it. At most
+ * {@link #MOVES_MAX} wait; beyond, and where nothing else can be given up, used blocks go with their segment.
+ *
+ * <p>Claims, moves, {@link #laneOf} and {@link #evictOldest} are called by one thread at a time (the store's writer
+ * lock); pins, marks and reads are safe from any thread. A pin protects a segment's bytes for milliseconds; a segment with
  * pins is never reused.
  */
 public final class HostTier implements HostBlocks, AutoCloseable {
+    /** Most victims that wait for their used blocks to be appended again; one in {@link #SEGMENTS_A_MOVE} at most. */
+    static final int MOVES_MAX = 8;
+
+    private static final int SEGMENTS_A_MOVE = 16;
     private static final int NOBODY = -1;
 
     private final int segmentBytes;
@@ -37,14 +47,23 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     private final MemoryRegion listingOfPage;
     private final Generations generations;
     private final SegmentPins pins;
+    private final VictimPolicy policy;
+    private final SegmentUse use;
+    private final IntPredicate canLeave;
 
     private final int[] openSegment;
+    private final int lanes;
+    private final int movesMax;
     private final int[] nextPage;
     private final int[] blocks;
     private final SegmentQueue free;
     private final SegmentQueue sealed;
     private final SegmentQueue draining;
-    private long evictedSegments;
+    private final SegmentQueue waitingMoves;
+    private volatile int movesWaiting;
+    private boolean moving;
+    private volatile long evictedSegments;
+    private volatile long usedBlocksDropped;
     private int sealNext;
 
     /**
@@ -54,9 +73,10 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      * @param segmentBytes size of a segment, a multiple of the page
      * @param openSegments segments that take blocks at the same time
      * @param pageKind the pages to ask for
+     * @param eviction what leaves first
      * @throws OrbitKvException {@link ErrorCode#POOL_TOO_SMALL} below two segments for each open one
      */
-    public HostTier(long poolBytes, int segmentBytes, int openSegments, PageKind pageKind) {
+    public HostTier(long poolBytes, int segmentBytes, int openSegments, PageKind pageKind, EvictionPolicy eviction) {
         this.segmentBytes = segmentBytes;
         this.segmentPages = segmentBytes / MemoryRegion.PAGE_BYTES;
         this.segments = (int) Math.min(poolBytes / segmentBytes, Extent.SEGMENTS_MAX);
@@ -68,13 +88,17 @@ public final class HostTier implements HostBlocks, AutoCloseable {
                             + "; make the pool at least " + 2L * openSegments * segmentBytes
                             + " bytes, or segments smaller");
         }
-        this.openSegment = new int[openSegments];
+        this.lanes = openSegments;
+        this.movesMax = Math.min(MOVES_MAX, segments / SEGMENTS_A_MOVE);
+        this.openSegment = new int[openSegments + (movesMax > 0 ? 1 : 0)];
         Arrays.fill(openSegment, NOBODY);
+        this.policy = eviction.make();
         this.nextPage = new int[segments];
         this.blocks = new int[segments];
         this.free = new SegmentQueue(segments);
         this.sealed = new SegmentQueue(segments);
         this.draining = new SegmentQueue(segments);
+        this.waitingMoves = new SegmentQueue(segments);
         for (int segment = 0; segment < segments; segment++) {
             free.addLast(segment);
         }
@@ -89,10 +113,12 @@ public final class HostTier implements HostBlocks, AutoCloseable {
                     made.keep(MemoryRegion.anonymous(pages * Short.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
             generations = made.keep(new Generations(segments));
             pins = made.keep(new SegmentPins(segments));
+            use = made.keep(new SegmentUse(segments, segmentPages));
             made.release();
         } finally {
             made.close();
         }
+        this.canLeave = pins::isFree;
     }
 
     @Override
@@ -120,6 +146,32 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         return evictedSegments;
     }
 
+    /** Segments that stayed so far because at least half of their blocks were used. */
+    public long secondChances() {
+        return use.secondChances();
+    }
+
+    /** Used blocks that went with their segment so far, though the policy would have appended them again. */
+    public long usedBlocksDropped() {
+        return usedBlocksDropped;
+    }
+
+    // ---- use: any thread ----
+
+    /** A number for one use of any blocks, for {@link #markUsed}. Any thread. */
+    public long nextUse() {
+        return use.nextUse();
+    }
+
+    /** Notes that a block was used; a stale extent is ignored. Any thread. */
+    public void markUsed(long extent, long number) {
+        if (generations.isLive(extent)) {
+            use.mark(extent, number);
+        }
+    }
+
+    // ---- claims and eviction: one thread at a time ----
+
     /**
      * Claims pages for a block in a lane's open segment, opening another where it is full; the claim holds a pin.
      *
@@ -128,6 +180,16 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      * @return where the block goes, or {@link Extent#NONE} when every other segment is pinned
      */
     public long claim(int lane, int bytes) {
+        assert lane < lanes : "lane " + lane + " of " + lanes;
+        return claimIn(lane, bytes);
+    }
+
+    /** As {@link #claim}, for a block that is appended again: such blocks have an open segment of their own. */
+    public long claimAgain(int bytes) {
+        return claimIn(openSegment.length - 1, bytes);
+    }
+
+    private long claimIn(int lane, int bytes) {
         int pages = Extent.pages(bytes);
         assert pages > 0 && pages <= segmentPages : "a block of " + bytes + " bytes was let through";
         int segment = openSegment[lane];
@@ -137,7 +199,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
                 return Extent.NONE;
             }
             if (segment != NOBODY) {
-                sealed.addLast(segment);
+                seal(segment);
             }
             openSegment[lane] = next;
             segment = next;
@@ -149,10 +211,15 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         return Extent.pack(segment, page, generations.current(segment));
     }
 
+    private void seal(int segment) {
+        use.seal(segment, blocks[segment]);
+        sealed.addLast(segment);
+    }
+
     /** The lane whose open segment holds this extent, or -1. */
     public int laneOf(long extent) {
         if (generations.isLive(extent)) {
-            for (int lane = 0; lane < openSegment.length; lane++) {
+            for (int lane = 0; lane < lanes; lane++) {
                 if (openSegment[lane] == Extent.segment(extent)) {
                     return lane;
                 }
@@ -162,12 +229,12 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     }
 
     /**
-     * Frees the oldest segment that nobody has pinned, those that are being filled included: one of them is sealed each
+     * Frees the policy's next victim with all its blocks, those that are being filled included: one of them is sealed each
      * time. Whether there was one.
      */
     public boolean evictOldest() {
         sealOne();
-        int segment = evict();
+        int segment = evict(false);
         if (segment == NOBODY) {
             return false;
         }
@@ -185,7 +252,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
             sealNext = lane + 1 == openSegment.length ? 0 : lane + 1;
             int segment = openSegment[lane];
             if (segment != NOBODY && pins.isFree(segment)) {
-                sealed.addLast(segment);
+                seal(segment);
                 openSegment[lane] = NOBODY;
                 return;
             }
@@ -198,11 +265,12 @@ public final class HostTier implements HostBlocks, AutoCloseable {
             segment = drained();
         }
         if (segment == NOBODY) {
-            segment = evict();
+            segment = evict(true);
         }
         if (segment != NOBODY) {
             nextPage[segment] = 0;
             blocks[segment] = 0;
+            use.clear(segment);
         }
         return segment;
     }
@@ -217,23 +285,94 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         return NOBODY;
     }
 
-    /** The written order: unlink (by generation), raise, pins zero, free. A reader that pinned meanwhile delays its segment. */
-    private int evict() {
-        int segment = sealed.first();
-        while (segment != SegmentQueue.NONE) {
-            int next = sealed.after(segment);
+    /** Gives up segments until one is free; those with used blocks are set aside where that is wanted and possible. */
+    private int evict(boolean mayMove) {
+        for (int left = sealed.size(); left > 0; left--) {
+            int segment = policy.choose(sealed, use, canLeave);
+            if (segment == NOBODY) {
+                break;
+            }
+            sealed.remove(segment);
+            int used = policy.appendsAgain() ? use.usedBlocks(segment) : 0;
+            if (used > 0 && mayMove && waitingMoves.size() < movesMax) {
+                waitingMoves.addLast(segment);
+                movesWaiting = waitingMoves.size();
+            } else if (giveUp(segment, used)) {
+                return segment;
+            }
+        }
+        return evictWaiting();
+    }
+
+    /** Nothing else can leave: segments that wait to be moved go with their used blocks. */
+    private int evictWaiting() {
+        int segment = waitingMoves.first();
+        while (segment != NOBODY) {
+            int next = waitingMoves.after(segment);
             if (pins.isFree(segment)) {
-                sealed.remove(segment);
-                generations.raise(segment);
-                evictedSegments++;
-                if (pins.isFree(segment)) {
+                waitingMoves.remove(segment);
+                movesWaiting = waitingMoves.size();
+                if (giveUp(segment, use.usedBlocks(segment))) {
                     return segment;
                 }
-                draining.addLast(segment);
             }
             segment = next;
         }
         return NOBODY;
+    }
+
+    /** The written order: unlink (by generation), raise, pins zero, free. A reader that pinned meanwhile delays its segment. */
+    private boolean giveUp(int segment, int usedBlocks) {
+        generations.raise(segment);
+        evictedSegments++;
+        usedBlocksDropped += usedBlocks;
+        if (pins.isFree(segment)) {
+            return true;
+        }
+        draining.addLast(segment);
+        return false;
+    }
+
+    // ---- moving used blocks ----
+
+    /** Whether a victim waits whose used blocks are to be appended again. Any thread. */
+    public boolean hasMoves() {
+        return movesWaiting > 0;
+    }
+
+    /**
+     * Takes a victim whose used blocks are to be appended again, and pins it; one at a time.
+     *
+     * @return its number, to be given back with {@link #endMove}; -1 when none waits or one is being moved
+     */
+    public int beginMove() {
+        if (moving || waitingMoves.isEmpty()) {
+            return NOBODY;
+        }
+        moving = true;
+        int segment = waitingMoves.removeFirst();
+        movesWaiting = waitingMoves.size();
+        pins.add(segment);
+        return segment;
+    }
+
+    /**
+     * The first used block of a segment from a page on.
+     *
+     * @return its extent, or {@link Extent#NONE} when there is none
+     */
+    public long nextUsed(int segment, int fromPage) {
+        int page = fromPage < segmentPages ? use.nextUsed(segment, fromPage) : NOBODY;
+        return page == NOBODY ? Extent.NONE : Extent.pack(segment, page, generations.current(segment));
+    }
+
+    /** Gives a victim up whose used blocks lie elsewhere now, but for some. */
+    public void endMove(int segment, int usedBlocksLeft) {
+        moving = false;
+        pins.remove(segment);
+        if (giveUp(segment, usedBlocksLeft)) {
+            free.addLast(segment);
+        }
     }
 
     /**
@@ -274,5 +413,6 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         listingOfPage.close();
         generations.close();
         pins.close();
+        use.close();
     }
 }

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * What the parts of the log share, and whether it has failed.
  *
  * <pre>
- * staging: a header page and a footer for each lane | a header page for each segment being prepared
+ * staging: a header page and a footer for each lane and the mover's | a header page for each segment being prepared
  * </pre>
  */
 final class LogContext implements AutoCloseable {
@@ -53,13 +53,13 @@ final class LogContext implements AutoCloseable {
         this.listener = listener;
         this.probe = probe;
         this.lanes = lanes(geometry, options);
-        long pages = (long) lanes * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
+        long pages = (lanes + 1L) * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
         Resources made = new Resources();
         try {
             this.io = made.keep(new LogIo(folders, geometry, options));
             this.staging = made.keep(
                     MemoryRegion.anonymous(pages * DiskFormat.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING));
-            this.table = made.keep(new SegmentTable(initial, generations));
+            this.table = made.keep(new SegmentTable(initial, generations, geometry.segmentPages()));
             made.release();
         } finally {
             made.close();
@@ -87,7 +87,7 @@ final class LogContext implements AutoCloseable {
 
     /** Where header pages of segments being prepared stand in staging. */
     long prepareOffset(int i) {
-        return ((long) lanes * lanePages(geometry) + i) * DiskFormat.PAGE_BYTES;
+        return ((lanes + 1L) * lanePages(geometry) + i) * DiskFormat.PAGE_BYTES;
     }
 
     /** Asks for the oldest segment to be given up, whether or not a lane needs one. Any thread. */

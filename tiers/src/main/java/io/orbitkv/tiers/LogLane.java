@@ -37,6 +37,9 @@ final class LogLane {
     private final SegmentSupply supply;
     private final Flusher flusher;
     private final int number;
+    private final HostBlocks source;
+    private final Written written;
+    private final boolean isAgain;
     private final LaneQueue queue;
     private final BatchHeader headerCodec;
     private final Footer footerCodec;
@@ -72,12 +75,52 @@ final class LogLane {
     private int cursor;
     private int footerPages;
 
+    /** Hears of batches. */
+    interface Written {
+        /** A batch lies in the log: blocks, and where they lie there. */
+        void onBatchWritten(long[] sourceExtents, long[] nvmeExtents, int count);
+    }
+
+    /** A lane for blocks that were saved. */
     LogLane(LogContext context, SegmentSupply supply, Flusher flusher, int number) {
+        this(
+                context,
+                supply,
+                flusher,
+                number,
+                context.host,
+                context.listener::onBatchWritten,
+                context.options.queueBlocks());
+    }
+
+    /** The lane for blocks that are appended again. */
+    LogLane(LogContext context, SegmentSupply supply, Flusher flusher, int number, SegmentMover mover) {
+        this(
+                context,
+                supply,
+                flusher,
+                number,
+                mover,
+                mover::onBatchWritten,
+                SegmentMover.queueBlocks(context.geometry));
+    }
+
+    private LogLane(
+            LogContext context,
+            SegmentSupply supply,
+            Flusher flusher,
+            int number,
+            HostBlocks source,
+            Written written,
+            int queueBlocks) {
         this.context = context;
         this.supply = supply;
         this.flusher = flusher;
         this.number = number;
-        this.queue = new LaneQueue(context.options.queueBlocks());
+        this.source = source;
+        this.written = written;
+        this.isAgain = source != context.host;
+        this.queue = new LaneQueue(queueBlocks);
         this.headerCodec = new BatchHeader(context.geometry);
         this.footerCodec = new Footer(context.geometry);
     }
@@ -143,7 +186,7 @@ final class LogLane {
             waitingSince = nowNanos;
         }
         for (; looked < end; looked++) {
-            waitingPages += context.host.listing(queue.extent(looked), from).pages();
+            waitingPages += source.listing(queue.extent(looked), from).pages();
         }
     }
 
@@ -177,7 +220,7 @@ final class LogLane {
         int dropped = 0;
         while (queue.taken() < looked) {
             long extent = queue.extent(queue.taken());
-            int pages = context.host.listing(extent, from).pages();
+            int pages = source.listing(extent, from).pages();
             if (pages <= context.geometry.blockPagesMax()) {
                 break;
             }
@@ -189,7 +232,7 @@ final class LogLane {
             }
             waitingPages -= pages;
             queue.take(1);
-            context.host.unpin(extent);
+            source.unpin(extent);
             queue.settleTaken();
             NvmeCounters.add(context.counters.blocksDropped, 1);
             dropped++;
@@ -219,8 +262,7 @@ final class LogLane {
         long bytes = 0;
         int count = 0;
         for (; count < limit; count++) {
-            int pages = context.host
-                    .listing(queue.extent(queue.taken() + count), from)
+            int pages = source.listing(queue.extent(queue.taken() + count), from)
                     .pages();
             bytes += (long) pages * DiskFormat.PAGE_BYTES;
             end += pages; // the queue's sizes were checked one by one: at most 38 segments' pages
@@ -240,7 +282,7 @@ final class LogLane {
         int page = nextPage + BatchHeader.PAGES;
         for (int i = 0; i < count; i++) {
             long extent = queue.extent(queue.taken() + i);
-            context.host.listing(extent, from);
+            source.listing(extent, from);
             to.wrap(context.staging, header + BatchHeader.listingOffset(i))
                     .set(from)
                     .firstPage(page);
@@ -248,7 +290,7 @@ final class LogLane {
                     .set(to);
             hostExtents[i] = extent;
             nvmeExtents[i] = Extent.pack(segment, page, generation);
-            sources[i] = context.host.payloadOffset(extent);
+            sources[i] = source.payloadOffset(extent);
             blockPages[i] = to.pages();
             page += blockPages[i];
         }
@@ -273,7 +315,7 @@ final class LogLane {
             if (!context.io.write(
                     segment,
                     Extent.page(nvmeExtents[cursor]),
-                    context.host.memory(),
+                    source.memory(),
                     sources[cursor],
                     bytes,
                     Token.pack(Token.PAYLOAD, number, 0))) {
@@ -347,9 +389,9 @@ final class LogLane {
         flusher.onWritten(segment, nowNanos);
         countBatch();
         phase = Phase.IDLE;
-        context.listener.onBatchWritten(hostExtents, nvmeExtents, batchCount);
+        written.onBatchWritten(hostExtents, nvmeExtents, batchCount);
         for (int i = 0; i < batchCount; i++) {
-            context.host.unpin(hostExtents[i]);
+            source.unpin(hostExtents[i]);
         }
         queue.settleTaken();
     }
@@ -357,8 +399,10 @@ final class LogLane {
     private void countBatch() {
         NvmeCounters counters = context.counters;
         NvmeCounters.add(counters.batches, 1);
-        NvmeCounters.add(counters.blocksWritten, batchCount);
-        NvmeCounters.add(counters.payloadBytes, (long) batchPages * DiskFormat.PAGE_BYTES);
+        if (!isAgain) { // what is written again is the mover's to count
+            NvmeCounters.add(counters.blocksWritten, batchCount);
+            NvmeCounters.add(counters.payloadBytes, (long) batchPages * DiskFormat.PAGE_BYTES);
+        }
         NvmeCounters.add(counters.headerBytes, DiskFormat.PAGE_BYTES);
     }
 
@@ -430,7 +474,7 @@ final class LogLane {
         int dropped = 0;
         long end = queue.tail();
         for (long i = queue.settled(); i < end; i++) {
-            context.host.unpin(queue.extent(i));
+            source.unpin(queue.extent(i));
             dropped++;
         }
         queue.take((int) (end - queue.taken()));

@@ -13,6 +13,9 @@ public final class NvmeCounters {
     final AtomicLong footerBytes = new AtomicLong();
     final AtomicLong blocksWritten = new AtomicLong();
     final AtomicLong blocksDropped = new AtomicLong();
+    final AtomicLong reappendedBlocks = new AtomicLong();
+    final AtomicLong reappendedBytes = new AtomicLong();
+    final AtomicLong usedBlocksDropped = new AtomicLong();
     final AtomicLong batches = new AtomicLong();
     final AtomicLong payloadWrites = new AtomicLong();
     final AtomicLong segmentsSealed = new AtomicLong();
@@ -53,6 +56,21 @@ public final class NvmeCounters {
     /** Blocks that were offered and not written, since they fit into no segment or the log failed. */
     public long blocksDropped() {
         return blocksDropped.getAcquire();
+    }
+
+    /** Used blocks of victims that were written again. */
+    public long reappendedBlocks() {
+        return reappendedBlocks.getAcquire();
+    }
+
+    /** Bytes of payload pages that were written again; not among {@link #payloadBytes()}. */
+    public long reappendedBytes() {
+        return reappendedBytes.getAcquire();
+    }
+
+    /** Used blocks that went with their segment, though the policy would have written them again. */
+    public long usedBlocksDropped() {
+        return usedBlocksDropped.getAcquire();
     }
 
     /** Batches written. */

@@ -25,6 +25,25 @@ public interface NvmeListener {
      */
     void onSegment(int segment, long useSequence, SegmentState state, int blocks, int payloadPages, int overheadPages);
 
+    /**
+     * Whether a block is worth being appended again: it is still looked for where it lies.
+     *
+     * @param block its listing; valid during the call
+     * @param extent where it lies
+     */
+    default boolean isWanted(BlockListing block, long extent) {
+        return true;
+    }
+
+    /**
+     * A used block was appended again; where it lay before is given up once this copy is durable.
+     *
+     * @param block its listing; valid during the call
+     * @param from where it lay
+     * @param to where it lies too
+     */
+    default void onBlockMoved(BlockListing block, long from, long to) {}
+
     /** Written or durable position has moved. */
     default void onPositions(long written, long durable) {}
 

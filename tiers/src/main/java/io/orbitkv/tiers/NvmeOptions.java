@@ -2,6 +2,7 @@ package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
+import java.util.Objects;
 
 /**
  * Settings of the log. All bounds; a value that is out of range is refused.
@@ -15,6 +16,7 @@ import io.orbitkv.nativeio.OrbitKvException;
  * @param ringDepth most transfers in flight, 8 to 4096
  * @param readDepth part of the ring that writes never take, 1 to ringDepth - 4
  * @param readQueueBatches most read batches that wait for the agent, 2 to 65,536
+ * @param eviction which segment leaves when room is needed
  */
 public record NvmeOptions(
         int openSegments,
@@ -25,7 +27,8 @@ public record NvmeOptions(
         long flushIntervalNanos,
         int ringDepth,
         int readDepth,
-        int readQueueBatches) {
+        int readQueueBatches,
+        EvictionPolicy eviction) {
     /** Most open segments. */
     public static final int OPEN_SEGMENTS_MAX = 64;
 
@@ -39,6 +42,7 @@ public record NvmeOptions(
 
     /** Refuses what is out of range. */
     public NvmeOptions {
+        Objects.requireNonNull(eviction, "eviction");
         require("openSegments", openSegments, 1, OPEN_SEGMENTS_MAX);
         require("queueBlocks", queueBlocks, 1, QUEUE_BLOCKS_MAX);
         require("batchBytesMax", batchBytesMax, 1, Integer.MAX_VALUE);
@@ -51,7 +55,8 @@ public record NvmeOptions(
 
     /** 4 open segments, 4096 blocks queued, batches of 8 MiB after at most 2 ms, flushes every 100 ms. */
     public static NvmeOptions defaults() {
-        return new NvmeOptions(4, 4096, 8 << 20, 2_000_000, Durability.INTERVAL, 100_000_000, 128, 64, 256);
+        return new NvmeOptions(4, 4096, 8 << 20, 2_000_000, Durability.INTERVAL, 100_000_000, 128, 64, 256,
+                EvictionPolicy.SECOND_CHANCE);
     }
 
     /** The same with another number of open segments. */
@@ -65,7 +70,8 @@ public record NvmeOptions(
                 flushIntervalNanos,
                 ringDepth,
                 readDepth,
-                readQueueBatches);
+                readQueueBatches,
+                eviction);
     }
 
     /** The same with another bound of the queue. */
@@ -79,7 +85,8 @@ public record NvmeOptions(
                 flushIntervalNanos,
                 ringDepth,
                 readDepth,
-                readQueueBatches);
+                readQueueBatches,
+                eviction);
     }
 
     /** The same with other batches. */
@@ -93,7 +100,8 @@ public record NvmeOptions(
                 flushIntervalNanos,
                 ringDepth,
                 readDepth,
-                readQueueBatches);
+                readQueueBatches,
+                eviction);
     }
 
     /** The same with other flushing. */
@@ -107,7 +115,8 @@ public record NvmeOptions(
                 intervalNanos,
                 ringDepth,
                 readDepth,
-                readQueueBatches);
+                readQueueBatches,
+                eviction);
     }
 
     /** The same with another ring. */
@@ -121,7 +130,23 @@ public record NvmeOptions(
                 flushIntervalNanos,
                 depth,
                 depthOfReads,
-                readQueueBatches);
+                readQueueBatches,
+                eviction);
+    }
+
+    /** The same with another eviction policy. */
+    public NvmeOptions withEviction(EvictionPolicy policy) {
+        return new NvmeOptions(
+                openSegments,
+                queueBlocks,
+                batchBytesMax,
+                lingerNanos,
+                durability,
+                flushIntervalNanos,
+                ringDepth,
+                readDepth,
+                readQueueBatches,
+                policy);
     }
 
     private static void require(String name, long value, long min, long max) {

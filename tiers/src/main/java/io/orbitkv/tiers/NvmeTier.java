@@ -14,7 +14,8 @@ import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
 
 /**
- * The log: blocks on a drive, appended in batches to a few open segments, sealed, and given up oldest first.
+ * The log: blocks on a drive, appended in batches to a few open segments, sealed, and given up in the order that an
+ * {@link EvictionPolicy} decides.
  *
  * <p>It is an agent without a thread of its own: one thread calls {@link #onStart}, {@link #doWork} and {@link #await} in
  * turn, {@link #stop} until it answers true for a clean end, and {@link #onClose}. Then anybody calls {@link #close}.
@@ -39,6 +40,8 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private final Flusher flusher;
     private final ReadService reads;
     private final LogLane[] lanes;
+    private final SegmentMover mover;
+    private final LogLane moverLane;
     private final CompletionHandler onCompletion = this::onCompletion;
 
     private volatile TierState state = TierState.SERVING;
@@ -82,13 +85,16 @@ public final class NvmeTier implements Agent, AutoCloseable {
         this.clock = clock;
         this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folders);
         this.positions = new Positions(initial);
-        this.supply = new SegmentSupply(context, initial);
+        this.mover = new SegmentMover(context);
+        this.supply = new SegmentSupply(context, initial, mover);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
         this.reads = new ReadService(context);
         this.lanes = new LogLane[context.lanes];
         for (int lane = 0; lane < lanes.length; lane++) {
             lanes[lane] = new LogLane(context, supply, flusher, lane);
         }
+        this.moverLane = new LogLane(context, supply, flusher, lanes.length, mover);
+        mover.appendTo(moverLane.queue(), flusher);
     }
 
     // ---- saving: under the store's writer lock ----
@@ -129,6 +135,23 @@ public final class NvmeTier implements Agent, AutoCloseable {
     /** The generations of the log's segments. */
     public Generations generations() {
         return context.table.generations();
+    }
+
+    /** A number for one use of any blocks, for {@link #markUsed}. Any thread. */
+    public long nextUse() {
+        return context.table.use().nextUse();
+    }
+
+    /** Notes that a block was used; a stale extent is ignored. Any thread. */
+    public void markUsed(long extent, long number) {
+        if (generations().isLive(extent)) {
+            context.table.use().mark(extent, number);
+        }
+    }
+
+    /** Segments that stayed so far because at least half of their blocks were used. Any thread. */
+    public long secondChances() {
+        return context.table.use().secondChances();
     }
 
     /** Keeps the bytes of an extent's segment in place; false: the extent is stale, nothing is pinned. Any thread. */
@@ -318,7 +341,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
         done += context.io.ring().poll(onCompletion, POLL_MAX);
         long now = clock.nanoTime();
         long writeRequest = positions.writeRequest();
-        int waiting = 0;
+        done += mover.step();
+        done += moverLane.step(now, writeRequest, stopping); // first, so that saves don't take each segment before it
+        int waiting = moverLane.isWaiting() ? 1 : 0;
         for (LogLane lane : lanes) {
             done += lane.step(now, writeRequest, stopping);
             waiting += lane.isWaiting() || (!stopping && lane.isNearlyFull()) ? 1 : 0;
@@ -340,21 +365,29 @@ public final class NvmeTier implements Agent, AutoCloseable {
         for (LogLane lane : lanes) {
             done += lane.abandon();
         }
+        done += moverLane.abandon();
         return done;
     }
 
     private void onCompletion(long token, int result) {
         context.io.ended(token, result);
         switch (Token.purpose(token)) {
-            case Token.PAYLOAD -> lanes[Token.major(token)].onPayload(result);
-            case Token.BATCH_HEADER -> lanes[Token.major(token)].onHeader(result);
-            case Token.FOOTER -> lanes[Token.major(token)].onFooter(result);
+            case Token.PAYLOAD -> lane(token).onPayload(result);
+            case Token.BATCH_HEADER -> lane(token).onHeader(result);
+            case Token.FOOTER -> lane(token).onFooter(result);
+            case Token.MOVE_FOOTER -> mover.onFooter(Token.major(token), result);
+            case Token.MOVE_PAYLOAD -> mover.onPayload(Token.major(token), Token.minor(token), result);
             case Token.SEGMENT_HEADER -> supply.onHeader(Token.minor(token), result);
             case Token.PREPARE_FLUSH -> supply.onFlush(Token.minor(token), result);
             case Token.FLUSH -> flusher.onFlush(Token.minor(token), result);
             case Token.READ -> reads.onRead(Token.major(token), Token.minor(token), result);
             default -> throw new OrbitKvException(ErrorCode.BUG, "a transfer of unknown purpose ended: " + token);
         }
+    }
+
+    private LogLane lane(long token) {
+        int number = Token.major(token);
+        return number == lanes.length ? moverLane : lanes[number];
     }
 
     /** Hands submissions to the drive and sleeps until there is work, at most so long. Agent's thread. */
@@ -364,6 +397,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         if (!context.hasFailed()) {
             sleep = Math.min(sleep, flusher.nextTimerNanos(now));
             sleep = Math.min(sleep, supply.nextTimerNanos());
+            sleep = Math.min(sleep, moverLane.nextTimerNanos(now));
             for (LogLane lane : lanes) {
                 sleep = Math.min(sleep, lane.nextTimerNanos(now));
             }
@@ -442,7 +476,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
                 return false;
             }
         }
-        return positions.written() >= positions.offered();
+        return mover.isIdle() && moverLane.isDone() && positions.written() >= positions.offered();
     }
 
     /** Waits for the drive, frees the ring, and ends reads that nobody started. Agent's thread. */
@@ -461,6 +495,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         if (!closed) {
             closed = true;
             onClose();
+            mover.close();
             context.close();
         }
     }

@@ -32,6 +32,10 @@ final class SegmentQueue {
         return size;
     }
 
+    boolean contains(int segment) {
+        return next[segment] != OUTSIDE;
+    }
+
     int first() {
         return first;
     }

@@ -2,9 +2,10 @@ package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.tiers.SegmentTable.Life;
+import java.util.function.IntPredicate;
 
 /**
- * Has segments ready for lanes: free ones first, then the oldest sealed ones, in one written order.
+ * Has segments ready for lanes: free ones first, then sealed ones that the policy chooses, in one written order.
  *
  * <pre>
  * generation raised -> no pins -> no reads in flight -> header with the next use-sequence written -> flushed -> ready
@@ -39,7 +40,9 @@ final class SegmentSupply {
     }
 
     private final LogContext context;
-    private final OldestFirst policy = new OldestFirst();
+    private final VictimPolicy policy;
+    private final SegmentMover mover;
+    private final IntPredicate canLeave = segment -> true;
     private final SegmentHeader header;
     private final int preparedTarget;
     private long nextUse;
@@ -70,8 +73,10 @@ final class SegmentSupply {
     private int submitted;
     private int pending;
 
-    SegmentSupply(LogContext context, LogState initial) {
+    SegmentSupply(LogContext context, LogState initial, SegmentMover mover) {
         this.context = context;
+        this.policy = context.options.eviction().make();
+        this.mover = mover;
         this.header = new SegmentHeader(context.geometry);
         int segments = context.geometry.segments();
         this.preparedTarget = Math.min(PREPARED_MAX, Math.max(1, segments / SEGMENTS_PER_PREPARED));
@@ -124,16 +129,34 @@ final class SegmentSupply {
         }
         target = Math.min(PREPARED_MAX, Math.max(preparedTarget, lanesWaiting));
         roundCount = 0;
+        collectMoved(nowNanos);
         collectQuiet();
         if (readyCount <= target / 2 || lanesWaiting > readyCount) {
             collectFree();
-            chooseVictims(nowNanos);
+            chooseVictims(lanesWaiting, nowNanos);
         }
         if (roundCount == 0) {
             return evicted;
         }
         beginRound();
         return 1 + submitHeaders();
+    }
+
+    /** Victims whose used blocks lie elsewhere now. */
+    private void collectMoved(long nowNanos) {
+        while (reclaimingCount < RECLAIMING_MAX) {
+            int victim = mover.takeDone();
+            if (victim == NONE) {
+                return;
+            }
+            giveUp(victim);
+            awaitReaders(victim, nowNanos);
+        }
+    }
+
+    private void awaitReaders(int victim, long nowNanos) {
+        reclaiming[reclaimingCount] = victim;
+        reclaimingSince[reclaimingCount++] = nowNanos;
     }
 
     /** Victims that nobody reads any more join the round; those that are too many for it are free. */
@@ -171,25 +194,42 @@ final class SegmentSupply {
         }
     }
 
-    private void chooseVictims(long nowNanos) {
-        int hopeful = 0;
+    /**
+     * Victims with used blocks go to the mover. While lanes wait nobody waits for it: the next victims are taken too, and
+     * where it has no room the used blocks of one go with it, so that the log gets on whatever readers use.
+     */
+    private void chooseVictims(int lanesWaiting, long nowNanos) {
+        int hopeful = lanesWaiting > 0 ? 0 : mover.busy();
         for (int i = 0; i < reclaimingCount; i++) {
             hopeful += nowNanos - reclaimingSince[i] < PATIENCE_NANOS ? 1 : 0;
         }
         while (readyCount + roundCount + hopeful < target && reclaimingCount < RECLAIMING_MAX) {
-            int victim = policy.choose(context.table);
-            if (victim == OldestFirst.NONE) {
+            int victim = chooseVictim();
+            if (victim == NONE) {
                 return;
             }
+            int used = policy.appendsAgain() ? context.table.use().usedBlocks(victim) : 0;
+            if (used > 0 && mover.hasRoom()) {
+                mover.begin(victim);
+                hopeful += lanesWaiting > 0 ? 0 : 1;
+                continue;
+            }
+            if (used > 0 && (lanesWaiting == 0 || readyCount + roundCount + hopeful > 0)) {
+                return;
+            }
+            mover.drop(used);
             giveUp(victim);
             if (context.table.isQuiet(victim)) {
                 join(victim, true);
             } else {
-                reclaiming[reclaimingCount] = victim;
-                reclaimingSince[reclaimingCount++] = nowNanos;
+                awaitReaders(victim, nowNanos);
                 hopeful++;
             }
         }
+    }
+
+    private int chooseVictim() {
+        return policy.choose(context.table.candidates(), context.table.use(), canLeave);
     }
 
     /** From here on every extent of the segment is stale. */
@@ -209,14 +249,14 @@ final class SegmentSupply {
         if (reclaimingCount == RECLAIMING_MAX) {
             return 0;
         }
-        int victim = policy.choose(context.table);
-        if (victim == OldestFirst.NONE) {
+        int victim = chooseVictim();
+        if (victim == NONE) {
             context.requestSeal();
             return 1;
         }
+        mover.drop(policy.appendsAgain() ? context.table.use().usedBlocks(victim) : 0);
         giveUp(victim);
-        reclaiming[reclaimingCount] = victim;
-        reclaimingSince[reclaimingCount++] = nowNanos;
+        awaitReaders(victim, nowNanos);
         return 1;
     }
 

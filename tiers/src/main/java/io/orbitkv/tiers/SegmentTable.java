@@ -45,20 +45,21 @@ final class SegmentTable implements AutoCloseable {
     private final int[] payloadPages;
     private final SegmentPins pins;
 
-    /** Which seal of this log's life a segment's last one was: the age of what it holds. */
-    private final long[] sealOrder;
+    /** Sealed segments that may be given up, in the order of their seals and second chances. */
+    private final SegmentQueue candidates;
 
-    private long seals;
+    private final SegmentUse use;
     private final Generations generations;
 
-    SegmentTable(LogState initial, Generations generations) {
+    SegmentTable(LogState initial, Generations generations, int segmentPages) {
         int segments = initial.segments();
         this.generations = generations;
         this.lives = new Life[segments];
         Arrays.fill(lives, Life.FREE);
         counts.set(Life.FREE.ordinal(), segments);
         this.useSequences = new AtomicLongArray(segments);
-        this.sealOrder = new long[segments];
+        this.candidates = new SegmentQueue(segments);
+        this.use = new SegmentUse(segments, segmentPages);
         this.readsInFlight = new int[segments];
         this.blocks = new int[segments];
         this.payloadPages = new int[segments];
@@ -85,8 +86,14 @@ final class SegmentTable implements AutoCloseable {
     void move(int segment, Life to) {
         Life from = lives[segment];
         lives[segment] = to;
-        if (to == Life.SEALED) {
-            sealOrder[segment] = ++seals;
+        switch (to) {
+            case SEALED -> {
+                use.seal(segment, blocks[segment]);
+                candidates.addLast(segment);
+            }
+            case RECLAIMING -> hold(segment);
+            case PREPARING -> use.clear(segment);
+            default -> {}
         }
         counts.setRelease(from.ordinal(), counts.getPlain(from.ordinal()) - 1);
         counts.setRelease(to.ordinal(), counts.getPlain(to.ordinal()) + 1);
@@ -96,9 +103,26 @@ final class SegmentTable implements AutoCloseable {
         return lives[segment] == Life.SEALED || lives[segment] == Life.DURABLE;
     }
 
-    /** Sealed segments in the order of their seals: the smallest holds what is oldest. */
-    long sealOrder(int segment) {
-        return sealOrder[segment];
+    /** Sealed segments that may be given up, the oldest first. */
+    SegmentQueue candidates() {
+        return candidates;
+    }
+
+    /** A sealed segment is no candidate any more, or for a while. */
+    void hold(int segment) {
+        if (candidates.contains(segment)) {
+            candidates.remove(segment);
+        }
+    }
+
+    /** A sealed segment is a candidate again, the youngest. */
+    void release(int segment) {
+        candidates.addLast(segment);
+    }
+
+    /** What was used of each segment. */
+    SegmentUse use() {
+        return use;
     }
 
     int count(Life life) {
@@ -167,6 +191,7 @@ final class SegmentTable implements AutoCloseable {
 
     @Override
     public void close() {
+        use.close();
         pins.close();
     }
 }

@@ -26,6 +26,11 @@ final class Token {
     /** A read of a batch. Major: the batch's slot. Minor: the read. */
     static final int READ = 7;
 
+    /** The footer of a victim whose used blocks are appended again. Major: the mover's slot. */
+    static final int MOVE_FOOTER = 8;
+    /** A used block of a victim. Major: the mover's slot. Minor: which block. */
+    static final int MOVE_PAYLOAD = 9;
+
     private static final int PURPOSE_SHIFT = 56;
     private static final int MAJOR_SHIFT = 32;
     private static final int MAJOR_MASK = (1 << 24) - 1;

@@ -97,7 +97,7 @@ class LogOnDriveTest {
             LogGeometry geometry = new LogGeometry(segmentBytes, segments, Listings.STORE_ID);
             LogRig.createFiles(folder, geometry);
             generations = new Generations(segments);
-            host = new HostTier(64 << 20, 4 << 20, 4, PageKind.TRANSPARENT_HUGE);
+            host = new HostTier(64 << 20, 4 << 20, 4, PageKind.TRANSPARENT_HUGE, EvictionPolicy.SECOND_CHANCE);
             ledger.host = host;
             try (io.orbitkv.nativeio.IoRing ring = folder.newRing(8)) {
                 kind = ring.kind();

@@ -46,6 +46,7 @@ final class LogRig implements NvmeListener, AutoCloseable {
     private final byte[] key = new byte[BlockListing.KEY_BYTES];
     long lastPosition;
     long lastWritten;
+    int moved;
     OrbitKvException failure;
 
     LogRig(
@@ -61,7 +62,7 @@ final class LogRig implements NvmeListener, AutoCloseable {
         this.seed = seed;
         this.lastPosition = initial.lastPosition();
         this.lastWritten = initial.lastPosition();
-        this.host = new HostTier((long) hostSegmentBytes * HOST_SEGMENTS, hostSegmentBytes, 4, PageKind.SMALL);
+        this.host = new HostTier((long) hostSegmentBytes * HOST_SEGMENTS, hostSegmentBytes, 4, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE);
         this.generations = new Generations(geometry.segments());
         this.log = new NvmeTier(DataFolders.of(folder), geometry, initial, generations, host, this, clock, probe, options);
     }
@@ -116,6 +117,21 @@ final class LogRig implements NvmeListener, AutoCloseable {
             Written was = written.put(look.birth(), new Written(look.birth(), look.storedBytes(), nvmeExtents[i], use));
             assertNull(was, "written twice");
         }
+    }
+
+    @Override
+    public boolean isWanted(BlockListing block, long extent) {
+        return written.get(block.birth()).extent() == extent;
+    }
+
+    @Override
+    public void onBlockMoved(BlockListing block, long from, long to) {
+        Written was = written.get(block.birth());
+        assertEquals(was.extent(), from, "moved from where it did not lie");
+        assertTrue(generations.isLive(from), "given up before its copy was written");
+        assertEquals(was.bytes(), block.storedBytes());
+        written.put(block.birth(), new Written(was.position(), was.bytes(), to, log.useSequence(Extent.segment(to))));
+        moved++;
     }
 
     @Override

@@ -187,6 +187,7 @@ class LogSimulationTest {
 
             LogWalk walk = new LogWalk(run.folder, run.geometry);
             assertEquals(walk.segmentsWithBatches, walk.footers, "stop seals every open segment");
+            assertTrue(walk.copies.values().stream().allMatch(copies -> copies.size() == 1), "a position listed twice");
             for (LogRig.Written block : rig.written.values()) {
                 if (rig.generations.isLive(block.extent())) {
                     LogWalk.Found found = walk.blocks.get(block.position());

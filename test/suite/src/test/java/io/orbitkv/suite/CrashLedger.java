@@ -118,6 +118,22 @@ final class CrashLedger {
         }
     }
 
+    /** Looks where the blocks lie now: the store may move them, and the promise goes with them. How many have moved. */
+    int follow(KvStore store, FamilyHandle[] handles) {
+        int moved = 0;
+        for (Map.Entry<Block, Claim> next : claims.entrySet()) {
+            Block block = next.getKey();
+            Claim claim = next.getValue();
+            Location at = store.locate(handles[block.family].shard(block.shard), claim.key, 0);
+            if (at.onDrive() && (at.segment() != claim.segment || at.useSequence() != claim.useSequence)) {
+                claim.segment = at.segment();
+                claim.useSequence = at.useSequence();
+                moved++;
+            }
+        }
+        return moved;
+    }
+
     /** Blocks that were accepted and not seen written; none from now on. */
     List<Waiting> takeUnwritten() {
         List<Waiting> all = new ArrayList<>(unwritten);

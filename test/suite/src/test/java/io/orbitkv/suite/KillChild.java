@@ -11,6 +11,7 @@ import io.orbitkv.store.SaveResult;
 import io.orbitkv.store.SyncOutcome;
 import io.orbitkv.suite.CrashLedger.Block;
 import io.orbitkv.suite.CrashPrompts.Prompt;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;
 import java.io.File;
@@ -36,6 +37,7 @@ import java.util.stream.Stream;
 final class KillChild {
     private static final int CLEAR_ONE_IN = 60;
     private static final int DURABLE_ONE_IN = 50;
+    private static final int USED_PROMPTS = 400;
     private static final int KEY_BYTES = 32;
     private static final long SYNC_MILLIS = 60_000;
 
@@ -78,12 +80,13 @@ final class KillChild {
     }
 
     private void run(List<Path> folders, MemoryRegion page, int firstPrompt) throws IOException {
-        store = KvStore.open(KillHarness.options(folders, probe(page)));
+        store = KvStore.open(KillHarness.options(folders, probe(page)).policy(policy(firstPrompt)));
         check.attach(store);
         out.write('R');
         for (int number = firstPrompt; ; number++) {
             save(number);
             acknowledge();
+            use(Math.max(0, number - USED_PROMPTS), number);
             if (gen.below(CLEAR_ONE_IN) == 0) {
                 clear(families[KillHarness.CLEARED_FAMILY]);
             }
@@ -93,6 +96,11 @@ final class KillChild {
             }
             out.flush();
         }
+    }
+
+    /** Mostly the one that moves blocks. */
+    private static EvictionPolicy policy(int firstPrompt) {
+        return firstPrompt % 4 == 3 ? EvictionPolicy.SEGMENT_LRU : EvictionPolicy.SECOND_CHANCE;
     }
 
     private static WindowProbe probe(MemoryRegion page) {
@@ -165,6 +173,19 @@ final class KillChild {
             out.writeLong(of.position);
             out.writeInt(at.segment());
             out.writeLong(at.useSequence());
+        }
+    }
+
+    /** Restores some earlier prompt, so that its blocks are moved before their segments go, and says where they lie now. */
+    private void use(int first, int end) throws IOException {
+        int number = first + gen.below(end - first + 1);
+        CrashFamily family = KillHarness.familyOf(families, number);
+        Prompt prompt = prompts.get(number);
+        check.restore(family, prompt.keys(), 0, prompt.blocks(), false);
+        for (int shard = 0; shard < family.shards(); shard++) {
+            for (int i = 0; i < prompt.blocks(); i++) {
+                acknowledge(new Unsettled(family, family.clears, prompt, prompt.blocks(), 0), shard, i);
+            }
         }
     }
 

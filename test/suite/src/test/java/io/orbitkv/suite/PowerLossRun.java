@@ -33,6 +33,7 @@ import io.orbitkv.tiers.Durability;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -53,6 +54,10 @@ final class PowerLossRun implements AutoCloseable {
     private static final int PROMPTS_CHECKED = 160;
     private static final long SYNC_MILLIS = 120_000;
     private static final int LOSSES_ONE_IN = 4;
+
+    /** One run in so many has any policy; the others have the one that moves blocks. */
+    private static final int POLICY_ONE_IN = 4;
+
     private static final long PAUSE_NANOS = 60_000_000;
 
     private final PowerLossTotals totals;
@@ -70,6 +75,7 @@ final class PowerLossRun implements AutoCloseable {
     private final SaveResult saved = new SaveResult();
     private final long capBytes;
     private final Durability durability;
+    private final EvictionPolicy policy;
 
     private SimulatedFolder folder;
 
@@ -118,6 +124,7 @@ final class PowerLossRun implements AutoCloseable {
         // Each folder has a catalog of 1 MiB.
         this.capBytes = (gen.between(8L, 16L) + (isSpread ? 5 : 0)) << 18;
         this.durability = gen.pick(Durability.values());
+        this.policy = seed % POLICY_ONE_IN == 0 ? gen.pick(EvictionPolicy.values()) : EvictionPolicy.SECOND_CHANCE;
     }
 
     SimulatedFolder folder() {
@@ -186,6 +193,7 @@ final class PowerLossRun implements AutoCloseable {
                 .ringDepth(16)
                 .durability(durability)
                 .flushIntervalMillis(5)
+                .policy(policy)
                 .pageKind(PageKind.SMALL)
                 .probe(deathsInSnapshots(folder));
         isOpening = true;
@@ -334,6 +342,7 @@ final class PowerLossRun implements AutoCloseable {
                 store.step();
             }
             ledger.acknowledge(store, check.handles);
+            totals.movedBlocks += ledger.follow(store, check.handles);
         }
         noneLost(ledger.checkRunning(store, check.handles));
         noneWrong(store.stats());

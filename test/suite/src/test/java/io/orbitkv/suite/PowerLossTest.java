@@ -134,6 +134,7 @@ class PowerLossTest {
             assertTrue(TOTALS.openings.getOrDefault(kind, 0) > 0, () -> "no opening was of kind " + kind);
         }
         assertTrue(TOTALS.foldersLost > 0, "no folder was lost");
+        assertTrue(TOTALS.movedBlocks > 200, "hardly a used block was moved before its segment was given up");
         assertTrue(TOTALS.diedOpening > 0, "no machine died while a store was opening");
     }
 }

@@ -21,6 +21,7 @@ final class PowerLossTotals {
     long promisesChecked;
     long promisesKept;
     long foundBlocks;
+    long movedBlocks;
 
     void opened(OpeningKind kind) {
         openings.merge(kind, 1, Integer::sum);
@@ -41,6 +42,6 @@ final class PowerLossTotals {
                 + savedBlocks + " blocks saved, " + restoredBlocks + " restored and compared; promises checked "
                 + promisesChecked + ", kept " + promisesKept
                 + ", the others ended with their segments; found after opening "
-                + foundBlocks;
+                + foundBlocks + "; seen moved to other segments " + movedBlocks;
     }
 }

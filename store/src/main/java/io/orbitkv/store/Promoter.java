@@ -1,0 +1,160 @@
+package io.orbitkv.store;
+
+import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.Tier;
+import io.orbitkv.store.Workspace.BlockState;
+import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.HostTier;
+import org.agrona.collections.LongHashSet;
+
+/**
+ * Copies blocks that a restore has read from the drive and proved into host memory, on the restore's thread, while they
+ * are in its cache. The block keeps its place on the drive and is not offered to it again.
+ *
+ * <p>Bytes under way are bounded, over all restores; beyond, and where no segment is free, a block stays on the drive
+ * only. A table of blocks under way keeps two restores from copying one block twice.
+ */
+final class Promoter {
+    /** As many as all workspaces together can have under way. */
+    private static final int UNDER_WAY_MAX = Workspaces.WORKSPACES_MAX * Workspace.TURN_BLOCKS_MAX;
+
+    private final Object writerLock;
+    private final PrefixIndex index;
+    private final HostTier host;
+    private final HostMover mover;
+    private final Counters counters;
+    private final int lanes;
+    private final long bytesMax;
+
+    /** Extents on the drive. Never grows: it is made for all that can be in it. Guarded by the writer lock. */
+    private final LongHashSet underWay = new LongHashSet(UNDER_WAY_MAX * 2);
+
+    /** Guarded by the writer lock. */
+    private long bytesUnderWay;
+
+    Promoter(
+            Object writerLock,
+            PrefixIndex index,
+            HostTier host,
+            HostMover mover,
+            Counters counters,
+            int lanes,
+            long bytesMax) {
+        this.writerLock = writerLock;
+        this.index = index;
+        this.host = host;
+        this.mover = mover;
+        this.counters = counters;
+        this.lanes = lanes;
+        this.bytesMax = bytesMax;
+    }
+
+    /** Takes the turn's blocks that came from the drive into host memory. */
+    void promote(Workspace work) {
+        if (work.fromDrive == 0 || bytesMax == 0) {
+            counters.promotionsSkipped.add(work.fromDrive);
+            return;
+        }
+        synchronized (writerLock) {
+            claim(work);
+        }
+        int copied = 0;
+        try {
+            for (; copied < work.pinned; copied++) {
+                if (work.promotions[copied] != Extent.NONE && !copy(work, copied)) {
+                    work.states[copied] = BlockState.MISSED; // the destination was written to meanwhile
+                }
+            }
+        } finally { // its owner may even have closed it
+            synchronized (writerLock) {
+                place(work, copied);
+            }
+        }
+        mover.run();
+    }
+
+    private void claim(Workspace work) {
+        // All of one restore goes where its first block does, so that a segment holds few requests.
+        int lane = (int) Long.remainderUnsigned(work.firstKey(), lanes);
+        int number = work.binding.indexNumber();
+        for (int i = 0; i < work.pinned; i++) {
+            long extent = work.promotions[i];
+            work.promotions[i] = Extent.NONE;
+            if (extent == Extent.NONE || isInHost(work, i) || underWay.contains(extent)) {
+                continue;
+            }
+            boolean fits = bytesUnderWay + work.paddedBytes <= bytesMax && underWay.size() < UNDER_WAY_MAX;
+            long target = fits && index.holds(number, work.keys(), work.keyOffset(i), Tier.NVME, extent)
+                    ? host.claim(lane, work.blockBytes)
+                    : Extent.NONE;
+            if (target == Extent.NONE) {
+                counters.promotionsSkipped.increment();
+                continue;
+            }
+            work.promotions[i] = target;
+            underWay.add(extent);
+            bytesUnderWay += work.paddedBytes;
+        }
+    }
+
+    private boolean isInHost(Workspace work, int i) {
+        return index.match(work.binding.indexNumber(), work.keys(), work.keyOffset(i), 1, work.single) == 1
+                && work.single.extent(Tier.HOST, 0) != Extent.NONE;
+    }
+
+    /** Copies a block and its listing, which keeps no position: only the drive asks for those. Whether it is right. */
+    private boolean copy(Workspace work, int i) {
+        long target = work.promotions[i];
+        MemoryRegion pool = host.memory();
+        long at = host.payloadOffset(target);
+        int read = work.reads[i];
+        pool.copyFrom(at, work.batch.region(read), work.batch.offset(read), work.blockBytes);
+        int padding = work.paddedBytes - work.blockBytes;
+        if (padding > 0) {
+            pool.fill(at + work.blockBytes, padding, (byte) 0);
+        }
+        BlockListing listing = host.listing(target, work.listing).clear();
+        listing.key(work.keys(), work.keyOffset(i));
+        if (work.keyOffset(i) >= PrefixIndex.KEY_BYTES) {
+            listing.parent(work.keys(), work.keyOffset(i) - PrefixIndex.KEY_BYTES);
+        }
+        listing.namespaceId64(work.shard.id64())
+                .namespaceEpoch(work.binding.epoch())
+                .storedBytes(work.blockBytes)
+                .logicalBytes(work.blockBytes)
+                .checksum(work.checksums[i])
+                .codec(BlockListing.CODEC_RAW);
+        return work.checksumOf(listing.region(), listing.offset(), pool, at) == work.checksums[i];
+    }
+
+    private void place(Workspace work, int copied) {
+        for (int i = 0; i < work.pinned; i++) {
+            long target = work.promotions[i];
+            if (target == Extent.NONE) {
+                continue;
+            }
+            long extent = work.extents[i];
+            if (i < copied
+                    && work.states[i] == BlockState.RESTORED
+                    && index.place(
+                            work.binding.indexNumber(),
+                            work.keys(),
+                            work.keyOffset(i),
+                            Tier.NVME,
+                            extent,
+                            Tier.HOST,
+                            target)) {
+                counters.promotedBlocks.increment();
+                counters.promotedBytes.add(work.blockBytes);
+            } else {
+                counters.promotionsSkipped.increment();
+            }
+            host.unpin(target);
+            underWay.remove(extent);
+            bytesUnderWay -= work.paddedBytes;
+            work.promotions[i] = Extent.NONE;
+        }
+    }
+}
