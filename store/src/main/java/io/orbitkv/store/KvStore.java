@@ -58,6 +58,7 @@ public final class KvStore implements AutoCloseable {
     private final Object writerLock = new Object();
     private final Counters counters = new Counters();
     private final StoreOptions options;
+    private final NanoClock clock;
     private final DataFolders folders;
     private final OpenedFolder opened;
     private final Catalog catalog;
@@ -136,6 +137,7 @@ public final class KvStore implements AutoCloseable {
     private KvStore(
             StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
         this.options = options;
+        this.clock = clock;
         Sizes sizes = Sizes.of(options);
         Resources made = new Resources();
         try {
@@ -398,6 +400,7 @@ public final class KvStore implements AutoCloseable {
      *     outside of it, {@link ErrorCode#BAD_BUFFER} where the destination is too small
      */
     public int restore(Lease lease, ShardHandle shard, int from, int count, Blocks destination) {
+        long began = clock.nanoTime();
         requireOurs(Objects.requireNonNull(shard, "shard").family());
         requireLeased(Objects.requireNonNull(lease, "lease"), shard, from, count);
         Objects.requireNonNull(destination, "destination").requireRoom(count, shard.blockBytes());
@@ -411,6 +414,7 @@ public final class KvStore implements AutoCloseable {
             try {
                 work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
                 work.hostOnly = workspaces.isDriveLate();
+                work.turnBeganNanos = began;
                 int restored = restores.restore(work, lease.keyMemory(), from, count);
                 lease.restored(work.restoredHost, restored - work.restoredHost);
                 return restored;

@@ -118,13 +118,14 @@ final class RestorePath {
 
     private int restoreTurn(Workspace work, MemoryRegion keyMemory, int from, boolean direct) {
         boolean whole = false;
-        work.turnBeganNanos = clock.nanoTime();
         try {
             int restored = restorePinned(work, pinAll(work), keyMemory, from, direct);
             whole = true;
+            long now = clock.nanoTime();
             if (restored == work.count) {
-                estimate.learn(work, clock.nanoTime() - work.turnBeganNanos);
+                estimate.learn(work, now - work.turnBeganNanos);
             }
+            work.turnBeganNanos = now;
             return restored;
         } finally {
             if (!whole) {
