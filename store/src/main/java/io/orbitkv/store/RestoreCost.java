@@ -4,17 +4,21 @@ package io.orbitkv.store;
  * What restores over one path cost: so much a turn, a block and a byte, learned from what they took.
  *
  * <p>Each turn that was measured moves the three prices by a share of its relative error, each in proportion to its part
- * of the estimate, so that prices stay positive and small turns teach as much as large ones. A single outlier moves them
- * by a bounded factor. Older turns count exponentially less.
+ * of the estimate, so that prices stay positive and small turns teach as much as large ones. Errors are cut off, so that
+ * prices follow what turns mostly take and not the few that met a busy drive or core. Older turns count exponentially
+ * less.
  *
  * <p>Any thread reads and learns, without a lock: of two that learn at once one may be lost, which costs one turn's worth.
  */
 final class RestoreCost {
-    /** A settled price moves by at most so much a turn: some thirty turns forget what was before. */
-    private static final double STEP = 1.0 / 16;
+    /** A settled price moves by so much of the error: some twenty turns forget what was before. */
+    private static final double STEP = 1.0 / 8;
 
     /** The start values are guesses: the first turns move them fast. */
     private static final double STEP_FIRST = 1.0 / 2;
+
+    /** Of the logarithm of measured by estimated: what is more than twice off counts as twice off. */
+    private static final double ERROR_MAX = 0.7;
 
     /** Prices stay within what hardware can be: up to 1 s a turn or block, 1 MB/s to 1 TB/s. */
     private static final double NANOS_MIN = 1;
@@ -53,8 +57,7 @@ final class RestoreCost {
         double bytePart = bytes * byteNanos;
         double estimate = turnPart + blockPart + bytePart;
         double measured = Math.max(1, nanos);
-        // Close to the logarithm of the ratio where that is small, and bounded by 2 either way.
-        double error = 2 * (measured - estimate) / (measured + estimate);
+        double error = within(-ERROR_MAX, ERROR_MAX, Math.log(measured / estimate));
         double move = step * error / estimate;
         turnNanos = within(NANOS_MIN, NANOS_MAX, turnPart * (1 + move * turnPart));
         blockNanos = within(NANOS_MIN, NANOS_MAX, blockNanos * (1 + move * blockPart));

@@ -179,14 +179,12 @@ final class RestorePath {
     }
 
     private void restoreFromHost(Workspace work, int pinned) {
-        long began = clock.nanoTime();
         for (int i = 0; i < pinned; i++) {
             if (work.states[i] == BlockState.HOST) {
                 work.reads[i] = Workspace.NO_READ;
                 restoreOneFromHost(work, i);
             }
         }
-        work.hostNanos = clock.nanoTime() - began;
     }
 
     /** Proves blocks in the order in which the drive delivers them; false when it is late. */

@@ -61,7 +61,6 @@ final class Workspace implements AutoCloseable {
 
     // What the turn's time is learned from.
     long turnBeganNanos;
-    long hostNanos;
     int readsBefore;
     long bytesBefore;
 
