@@ -107,9 +107,8 @@ final class DemoOptions {
         ChildOptions child = new ChildOptions();
         child.tool = "demo";
         child.trace = trace;
-        child.limit = trace == null
-                ? requests == null ? REQUESTS_DEFAULT : requests
-                : limit == null ? Long.MAX_VALUE : limit;
+        child.limit =
+                trace == null ? requests == null ? REQUESTS_DEFAULT : requests : limit == null ? Long.MAX_VALUE : limit;
         child.blockBytes = Math.toIntExact(blockBytes);
         child.poolBytes = poolBytes;
         child.capBytes = capBytes;

@@ -35,7 +35,8 @@ final class DemoReport {
                 + (demo.askedBlocks - demo.reusedSince - demo.lostWritten) + " found, " + demo.reusedSince
                 + " in segments reused since, " + demo.lostWritten + " lost. Opened as " + demo.restarted.kind + " in "
                 + PhaseTable.millis(demo.restarted.openNanos) + " ms with " + demo.restarted.blocksIndexed
-                + " blocks; first query answered " + PhaseTable.millis(demo.restarted.firstQueryNanos) + " ms after opening began, "
+                + " blocks; first query answered " + PhaseTable.millis(demo.restarted.firstQueryNanos)
+                + " ms after opening began, "
                 + PhaseTable.millis(demo.restartNanos) + " ms after the kill.");
         out.println("Drive: at most " + Sizes.text(demo.diskPeakBytes) + " of the cap of "
                 + Sizes.text(options.capBytes) + " (" + demo.diskSamples + " looks from outside).");

@@ -15,8 +15,7 @@ final class Problems {
             problems.add(wrong + " restored blocks had wrong bytes");
         }
         if (replay.lostWritten > 0) {
-            problems.add(
-                    replay.lostWritten + " of " + replay.askedBlocks + " written blocks were lost in the restart");
+            problems.add(replay.lostWritten + " of " + replay.askedBlocks + " written blocks were lost in the restart");
         }
         if (replay.diskPeakBytes > capBytes) {
             problems.add("the data folders grew to " + replay.diskPeakBytes + " bytes, past the cap of " + capBytes);

@@ -188,8 +188,7 @@ final class Replay {
         if (finished.cardinality() < from) { // workers had begun these and were killed before they had ended them
             BitSet open = (BitSet) finished.clone();
             open.flip(0, from);
-            arguments.add(
-                    "--again=" + open.stream().mapToObj(Integer::toString).collect(Collectors.joining(",")));
+            arguments.add("--again=" + open.stream().mapToObj(Integer::toString).collect(Collectors.joining(",")));
         }
         return arguments;
     }

@@ -84,8 +84,8 @@ final class ReplayChild implements Callable<Integer> {
         long openedNanos = System.nanoTime();
         try (KvStore store = KvStore.open(options.store(workload))) {
             long openNanos = System.nanoTime() - openedNanos;
-            FamilyHandle family = store.openFamily(
-                    PromptKeys.family(options.tool, "seed-" + options.seed, options.blockBytes));
+            FamilyHandle family =
+                    store.openFamily(PromptKeys.family(options.tool, "seed-" + options.seed, options.blockBytes));
             askFirst(store, family, workload);
             teller.opened(store, family.shard(0), openNanos, System.nanoTime() - openedNanos);
             List<ReplayWorker> workers = new ArrayList<>();
@@ -99,8 +99,9 @@ final class ReplayChild implements Callable<Integer> {
                 throw new EOFException("there is nothing to do but to be killed: " + in.read());
             }
             teller.startCounting();
-            serve(workers, new RequestOrder(
-                    in, again, from, Math.min(until, workload.requests()), options.concurrency));
+            serve(
+                    workers,
+                    new RequestOrder(in, again, from, Math.min(until, workload.requests()), options.concurrency));
             store.sync(store.acceptedPosition(), Level.WRITTEN, SYNC_MILLIS);
             teller.end(Unreachable.bytes(store, family.shard(0), workload));
         }

@@ -46,8 +46,8 @@ final class ReplayPlot {
 
     /** What was run on what, in a line. */
     static String what(String requests, Series series, ChildOptions options) {
-        return requests + " · " + series.size() + " requests · blocks of " + Sizes.text(options.blockBytes)
-                + " · pool " + Sizes.text(options.poolBytes) + " · cap " + Sizes.text(options.capBytes);
+        return requests + " · " + series.size() + " requests · blocks of " + Sizes.text(options.blockBytes) + " · pool "
+                + Sizes.text(options.poolBytes) + " · cap " + Sizes.text(options.capBytes);
     }
 
     private String draw(String title, String what, String restart) {

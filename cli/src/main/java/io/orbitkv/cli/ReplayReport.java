@@ -33,9 +33,7 @@ final class ReplayReport {
         table.commonRows();
         table.row("compute saved", phase -> PhaseTable.percent(phase.computeSaved()));
         table.row("written to the log", phase -> Sizes.text(phase.logWrittenBytes));
-        table.row(
-                "bytes written a byte let in",
-                phase -> String.format(Locale.ROOT, "%.3f", phase.amplification()));
+        table.row("bytes written a byte let in", phase -> String.format(Locale.ROOT, "%.3f", phase.amplification()));
         table.row("wrong blocks", phase -> PhaseTable.count(phase.wrong));
         table.row("corrupt blocks", phase -> PhaseTable.count(phase.corrupt));
         table.row("restores within 2x of their estimate", phase -> PhaseTable.percent(phase.estimatesWithinTwo()));

@@ -51,9 +51,8 @@ final class ReplayRun {
 
     private void draw(Replay replay, ChildOptions child) {
         if (plot != null) {
-            String title = "OrbitKV replay: hits and latencies" + (replay.restart == Replay.Restart.KILL
-                    ? " before and after kill -9"
-                    : "");
+            String title = "OrbitKV replay: hits and latencies"
+                    + (replay.restart == Replay.Restart.KILL ? " before and after kill -9" : "");
             PlotFile.write(
                     plot,
                     ReplayPlot.svg(

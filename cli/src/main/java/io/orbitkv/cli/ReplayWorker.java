@@ -58,8 +58,7 @@ final class ReplayWorker {
         this.teller = teller;
         keys = new PromptKeys(workload.longest());
         blockBytes = options.blockBytes;
-        buffer = store.allocate(
-                Math.max(blockBytes, Math.min(BUFFER_BYTES, BUFFERS_BYTES / options.concurrency)));
+        buffer = store.allocate(Math.max(blockBytes, Math.min(BUFFER_BYTES, BUFFERS_BYTES / options.concurrency)));
         group = (int) (buffer.bytes() / blockBytes);
     }
 

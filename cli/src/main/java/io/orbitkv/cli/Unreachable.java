@@ -19,8 +19,8 @@ final class Unreachable {
             keys.set(workload, request);
             boolean broken = false;
             for (int block = 0; block < workload.blocks(request); block++) {
-                boolean stored =
-                        store.locate(shard, keys.buffer(), block * PromptKeys.KEY_BYTES).isStored();
+                boolean stored = store.locate(shard, keys.buffer(), block * PromptKeys.KEY_BYTES)
+                        .isStored();
                 if (stored && broken) {
                     counted.add(keys.head(block));
                 }

@@ -69,7 +69,9 @@ final class FlipPayload {
     private boolean flipOne() throws IOException {
         List<Path> files;
         try (Stream<Path> list = Files.list(segments)) {
-            files = list.filter(file -> file.toString().endsWith(".seg")).sorted().toList();
+            files = list.filter(file -> file.toString().endsWith(".seg"))
+                    .sorted()
+                    .toList();
         } catch (IOException e) {
             return false; // the folder is being made
         }
