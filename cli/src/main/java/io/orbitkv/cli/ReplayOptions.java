@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -142,6 +143,12 @@ final class ReplayOptions {
                 && (segmentBytes < 64 << 10 || segmentBytes > 64 << 20 || Long.bitCount(segmentBytes) != 1)) {
             throw bad("--segment-bytes is " + segmentBytes + "; give a power of two from 64kb to 64mb");
         }
+    }
+
+    /** Whether the store's sizes were given, and not left to the defaults. */
+    boolean isSized() {
+        CommandLine.ParseResult given = spec.commandLine().getParseResult();
+        return given.hasMatchedOption("--pool-size") || given.hasMatchedOption("--ssd-cache-capacity");
     }
 
     private String choice(String flag, String value, List<String> choices) {

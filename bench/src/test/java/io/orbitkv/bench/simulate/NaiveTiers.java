@@ -128,8 +128,10 @@ final class NaiveTiers {
         @Override
         void touch(int key) {
             used.add(key);
-            if (order == SegmentOrder.LRU) {
-                places.get(key).turn = request;
+            Segment segment = places.get(key);
+            if (order == SegmentOrder.LRU && segment.turn != request && sealed.remove(segment)) {
+                segment.turn = request;
+                sealed.add(segment); // of equally deep ones the first in the queue leaves
             }
         }
 

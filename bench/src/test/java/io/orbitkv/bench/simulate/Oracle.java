@@ -145,14 +145,13 @@ final class Oracle {
                 hit(r, miss, host.has(keys.get(miss)));
                 miss++;
             }
-            int leaves = Math.min(miss, keys.size() - 1);
-            int lane = leaves > 0 ? host.laneOf(keys.get(leaves - 1)) : -1;
-            if (lane < 0) {
-                lane = (int) Long.remainderUnsigned(
-                        Mix.hash(keys.get(leaves)), shape.nvme().lanes());
-            }
+            int lane = laneOfKey(shape, keys.get(0));
             for (int i = 0; i < keys.size(); i++) {
                 int key = keys.get(i);
+                if (i == miss) { // from here on blocks are saved
+                    int open = i > 0 ? host.laneOf(keys.get(i - 1)) : -1;
+                    lane = open >= 0 ? open : laneOfKey(shape, key);
+                }
                 boolean admitted = shape.admission() == AdmissionRule.ALL
                         || (shape.admission() == AdmissionRule.DUEL && !duel.onSecondUse)
                         || memory.contains(key);
@@ -183,6 +182,10 @@ final class Oracle {
             sample(r, held(host, nvme));
         }
         return result(nvme.written, nvme.again);
+    }
+
+    private static int laneOfKey(StoreShape shape, int key) {
+        return (int) Long.remainderUnsigned(Mix.hash(key), shape.nvme().lanes());
     }
 
     /** A set in the order of its additions: the first one is forgotten where they are too many. */
