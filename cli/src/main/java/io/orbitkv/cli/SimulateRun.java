@@ -1,9 +1,9 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.bench.simulate.KeyTrace;
+import io.orbitkv.bench.simulate.SegmentOrder;
 import io.orbitkv.bench.simulate.SimPolicy;
 import io.orbitkv.bench.simulate.SimResult;
-import io.orbitkv.bench.simulate.SegmentOrder;
 import io.orbitkv.bench.simulate.Simulator;
 import io.orbitkv.bench.simulate.StoreShape;
 import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
@@ -28,8 +28,7 @@ final class SimulateRun {
     private final Path plot;
     private final CommonOptions common;
 
-    SimulateRun(
-            TraceOptions trace, SimulateOptions simulation, ReplayOptions store, Path plot, CommonOptions common) {
+    SimulateRun(TraceOptions trace, SimulateOptions simulation, ReplayOptions store, Path plot, CommonOptions common) {
         this.trace = trace;
         this.simulation = simulation;
         this.store = store;
@@ -69,15 +68,13 @@ final class SimulateRun {
         if (store.segmentBytes != null) {
             options.segmentBytes(store.segmentBytes);
         }
-        SegmentOrder order =
-                switch (store.policy) {
-                    case "fifo" -> SegmentOrder.FIFO;
-                    case "segment-lru" -> SegmentOrder.LRU;
-                    default -> SegmentOrder.SECOND_CHANCE;
-                };
+        SegmentOrder order = switch (store.policy) {
+            case "fifo" -> SegmentOrder.FIFO;
+            case "segment-lru" -> SegmentOrder.LRU;
+            default -> SegmentOrder.SECOND_CHANCE;
+        };
         AdmissionRule admission = AdmissionRule.valueOf(store.admission.toUpperCase(Locale.ROOT));
-        return StoreShape.of(
-                StoreGeometry.of(options), (int) store.blockBytes, order, admission, store.admissionPrice);
+        return StoreShape.of(StoreGeometry.of(options), (int) store.blockBytes, order, admission, store.admissionPrice);
     }
 
     private List<Place> places(KeyTrace keys) {

@@ -10,8 +10,7 @@ package io.orbitkv.bench.simulate;
  *     the block goes for which room was made
  * @param deepestFirst whether second chance takes, of the segments with the oldest turn, the deepest first
  */
-public record SegmentShape(
-        int segments, int segmentBlocks, int lanes, boolean laneForAgain, boolean deepestFirst) {
+public record SegmentShape(int segments, int segmentBlocks, int lanes, boolean laneForAgain, boolean deepestFirst) {
     private static final int PAGE_BYTES = 4096;
 
     /** Pages of a segment of the log that hold its header. */

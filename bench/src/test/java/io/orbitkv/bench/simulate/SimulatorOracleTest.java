@@ -88,8 +88,7 @@ class SimulatorOracleTest {
                             order,
                             admission,
                             PRICE);
-                    assertEqualFigures(
-                            oracle.twoTiers(shape), simulator.run(shape, "store"), shape + ", seed " + seed);
+                    assertEqualFigures(oracle.twoTiers(shape), simulator.run(shape, "store"), shape + ", seed " + seed);
                 }
             }
         }

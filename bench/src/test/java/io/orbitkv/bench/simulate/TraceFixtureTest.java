@@ -59,7 +59,10 @@ class TraceFixtureTest {
         TraceRequest request = new TraceRequest();
         try (TraceReader reader = open(fixture, TraceFormat.MOONCAKE)) {
             while (reader.next(request)) {
-                csv.append(request.timeMillis()).append(',').append(request.promptTokens()).append(',');
+                csv.append(request.timeMillis())
+                        .append(',')
+                        .append(request.promptTokens())
+                        .append(',');
                 for (int i = 0; i < request.blocks(); i++) {
                     csv.append(i == 0 ? "" : " ").append("0x").append(Long.toHexString(request.id(i)));
                 }
