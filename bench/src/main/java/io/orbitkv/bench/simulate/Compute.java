@@ -7,14 +7,19 @@ package io.orbitkv.bench.simulate;
  * operations of the token at position p = 16e9 + 4 * 32 * 4096 * p      (weights, then attention to all before it)
  * </pre>
  */
-final class Compute {
+public final class Compute {
     private static final double WEIGHTS = 16e9;
     private static final double ATTENTION = 4.0 * 32 * 4096;
 
     private Compute() {}
 
-    /** Floating-point operations of the first tokens of a prompt. */
-    static double ofPrefix(long tokens) {
+    /**
+     * What the first tokens of a prompt cost.
+     *
+     * @param tokens how many; a partial last block counts with the tokens that it has
+     * @return floating-point operations
+     */
+    public static double ofPrefix(long tokens) {
         return tokens * WEIGHTS + ATTENTION * tokens * (tokens - 1.0) / 2;
     }
 }
