@@ -29,7 +29,8 @@ record Capacity(String text, double share, long bytes, long blocks) {
                     return new Capacity(text, percent / 100, -1, -1);
                 }
             } else if (text.endsWith(BLOCKS)) {
-                long blocks = Long.parseLong(text.substring(0, text.length() - BLOCKS.length()).trim());
+                long blocks = Long.parseLong(
+                        text.substring(0, text.length() - BLOCKS.length()).trim());
                 if (blocks > 0) {
                     return new Capacity(text, Double.NaN, -1, blocks);
                 }

@@ -51,8 +51,7 @@ final class PlanCommand implements Callable<Integer> {
         SimulatedTrace.each(
                 "plan",
                 results.length,
-                cell -> results[cell] =
-                        Plan.simulate(keys, grid, cell, options.admission, options.admissionPrice));
+                cell -> results[cell] = Plan.simulate(keys, grid, cell, options.admission, options.admissionPrice));
         PlanReport report = new PlanReport(
                 trace, options, keys, Plan.of(grid, cell -> results[cell]), (System.nanoTime() - started) / 1e9);
         report.print(common.text());

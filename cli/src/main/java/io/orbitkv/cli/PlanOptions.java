@@ -124,7 +124,8 @@ final class PlanOptions {
     /** The grid for a trace; sizes that come out equal are looked at once. */
     Plan.Grid grid(KeyTrace trace) {
         long[] poolBlocks = blocks("--pool-sizes", parse("--pool-sizes", pools, POOLS_DEFAULT, false), trace, false);
-        boolean none = drives == null || drives.stream().anyMatch(text -> text.trim().equalsIgnoreCase(NONE));
+        boolean none =
+                drives == null || drives.stream().anyMatch(text -> text.trim().equalsIgnoreCase(NONE));
         long[] driveBlocks = blocks("--drive-sizes", parse("--drive-sizes", drives, DRIVES_DEFAULT, true), trace, none);
         return new Plan.Grid(poolBlocks, driveBlocks, blockBytes, poolPrice, drivePrice, pointsPerDoubling);
     }

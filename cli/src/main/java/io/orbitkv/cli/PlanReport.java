@@ -40,7 +40,11 @@ final class PlanReport {
                 Sizes.text(keys.uniqueBlocks() * options.blockBytes),
                 Sizes.text(options.blockBytes)));
         table(out, "compute saved, % | pool \\ drive", cell -> 100 * cell.saved(), "%.1f");
-        table(out, "of it from the pool (the faster hits), %", cell -> 100 * cell.result().hostSaved(), "%.1f");
+        table(
+                out,
+                "of it from the pool (the faster hits), %",
+                cell -> 100 * cell.result().hostSaved(),
+                "%.1f");
         table(out, "points that each GiB of the drive's last step saved", Cell::driveGain, "%.4f");
         table(out, "points that each GiB of the pool's last step saved", Cell::poolGain, "%.4f");
         out.println("no cheaper pair saves as much as these:");
@@ -55,8 +59,7 @@ final class PlanReport {
         table.print(out);
         out.println();
         out.println(sentence());
-        out.println(String.format(
-                Locale.ROOT, "%d runs in %.1f s", plan.cells().size(), elapsedSeconds));
+        out.println(String.format(Locale.ROOT, "%d runs in %.1f s", plan.cells().size(), elapsedSeconds));
     }
 
     private void table(PrintStream out, String what, ToDoubleFunction<Cell> value, String form) {

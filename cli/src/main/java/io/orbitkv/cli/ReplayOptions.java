@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -192,6 +193,12 @@ final class ReplayOptions {
             return Replay.Restart.NONE;
         }
         return "clean".equals(restartKind) ? Replay.Restart.CLEAN : Replay.Restart.KILL;
+    }
+
+    /** Whether the store's sizes were given, and not left to the defaults. */
+    boolean isSized() {
+        CommandLine.ParseResult given = spec.commandLine().getParseResult();
+        return given.hasMatchedOption("--pool-size") || given.hasMatchedOption("--ssd-cache-capacity");
     }
 
     private String choice(String flag, String value, List<String> choices) {

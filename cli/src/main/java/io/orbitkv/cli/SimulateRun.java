@@ -1,9 +1,14 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.bench.simulate.KeyTrace;
+import io.orbitkv.bench.simulate.SegmentOrder;
 import io.orbitkv.bench.simulate.SimPolicy;
 import io.orbitkv.bench.simulate.SimResult;
 import io.orbitkv.bench.simulate.Simulator;
+import io.orbitkv.bench.simulate.StoreShape;
+import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.store.StoreGeometry;
+import io.orbitkv.store.StoreOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -23,8 +28,7 @@ final class SimulateRun {
     private final Path plot;
     private final CommonOptions common;
 
-    SimulateRun(
-            TraceOptions trace, SimulateOptions simulation, ReplayOptions store, Path plot, CommonOptions common) {
+    SimulateRun(TraceOptions trace, SimulateOptions simulation, ReplayOptions store, Path plot, CommonOptions common) {
         this.trace = trace;
         this.simulation = simulation;
         this.store = store;
@@ -45,13 +49,32 @@ final class SimulateRun {
                 i -> results[i] = simulator.run(
                         POLICIES[i / places.size()],
                         places.get(i % places.size()).blocks()));
+        SimResult asGiven = store.isSized() ? simulator.run(shape(), "store") : null;
         double elapsedSeconds = (System.nanoTime() - started) / 1e9;
-        print(keys, places, results, elapsedSeconds);
+        print(keys, places, results, asGiven, elapsedSeconds);
         if (plot != null) {
             PlotFile.write(plot, svg(keys, places, results));
         }
-        common.print(json(keys, places, results, elapsedSeconds));
+        common.print(json(keys, places, results, asGiven, elapsedSeconds));
         return 0;
+    }
+
+    /** The store that the options describe, as a real one would be cut. */
+    private StoreShape shape() {
+        StoreOptions options = StoreOptions.in(Path.of("."))
+                .poolBytes(store.poolBytes)
+                .capBytes(store.capBytes)
+                .blockBytesLargest((int) store.blockBytes);
+        if (store.segmentBytes != null) {
+            options.segmentBytes(store.segmentBytes);
+        }
+        SegmentOrder order = switch (store.policy) {
+            case "fifo" -> SegmentOrder.FIFO;
+            case "segment-lru" -> SegmentOrder.LRU;
+            default -> SegmentOrder.SECOND_CHANCE;
+        };
+        AdmissionRule admission = AdmissionRule.valueOf(store.admission.toUpperCase(Locale.ROOT));
+        return StoreShape.of(StoreGeometry.of(options), (int) store.blockBytes, order, admission, store.admissionPrice);
     }
 
     private List<Place> places(KeyTrace keys) {
@@ -68,7 +91,8 @@ final class SimulateRun {
         return places;
     }
 
-    private void print(KeyTrace keys, List<Place> places, SimResult[] results, double elapsedSeconds) {
+    private void print(
+            KeyTrace keys, List<Place> places, SimResult[] results, SimResult asGiven, double elapsedSeconds) {
         common.text()
                 .println(String.format(
                         Locale.ROOT,
@@ -84,6 +108,23 @@ final class SimulateRun {
         table("compute saved, %", places, results, result -> 100 * result.computeSaved(), "%.1f");
         table("block hit rate, %", places, results, result -> 100 * result.hitRate(), "%.1f");
         table("written per unique block", places, results, SimResult::writesPerUnique, "%.2f");
+        if (asGiven != null) {
+            common.text()
+                    .println(String.format(
+                            Locale.ROOT,
+                            "a store with --pool-size %s, --ssd-cache-capacity %s, --policy %s and --ssd-write-policy %s:"
+                                    + " hit rate %.1f %% (host memory %.1f %%), compute saved %.1f %%, %,d blocks written"
+                                    + " and %,d again",
+                            Sizes.text(store.poolBytes),
+                            Sizes.text(store.capBytes),
+                            store.policy,
+                            store.admission,
+                            100 * asGiven.hitRate(),
+                            100 * asGiven.hostHitRate(),
+                            100 * asGiven.computeSaved(),
+                            asGiven.writtenBlocks(),
+                            asGiven.writtenAgainBlocks()));
+        }
         common.text().println(String.format(Locale.ROOT, "%d runs in %.1f s", results.length, elapsedSeconds));
     }
 
@@ -137,13 +178,23 @@ final class SimulateRun {
         return drawing.svg();
     }
 
-    private Json json(KeyTrace keys, List<Place> places, SimResult[] results, double elapsedSeconds) {
+    private Json json(
+            KeyTrace keys, List<Place> places, SimResult[] results, SimResult asGiven, double elapsedSeconds) {
         Json json = SimulatedTrace.put(new Json().put("simulate", true), trace, keys)
                 .put("block_bytes", store.blockBytes)
                 .put("host_share", simulation.hostShare())
                 .put("admission_price", store.admissionPrice)
                 .put("elapsed_s", elapsedSeconds)
                 .put("plot", plot == null ? null : plot.toAbsolutePath().toString());
+        if (asGiven != null) {
+            json.object("store")
+                    .put("pool_bytes", store.poolBytes)
+                    .put("cap_bytes", store.capBytes)
+                    .put("policy", store.policy)
+                    .put("admission", store.admission)
+                    .put("nvme_blocks", asGiven.capacityBlocks());
+            SimulatedTrace.put(json, asGiven).end();
+        }
         json.array("results");
         for (int i = 0; i < results.length; i++) {
             Place place = places.get(i % places.size());

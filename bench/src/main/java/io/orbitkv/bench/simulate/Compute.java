@@ -14,9 +14,9 @@ public final class Compute {
     private Compute() {}
 
     /**
-     * Operations of the first tokens of a prompt.
+     * What the first tokens of a prompt cost.
      *
-     * @param tokens how many, at least 0
+     * @param tokens how many; a partial last block counts with the tokens that it has
      * @return floating-point operations
      */
     public static double ofPrefix(long tokens) {

@@ -10,8 +10,7 @@ package io.orbitkv.bench.simulate;
  *     the block goes for which room was made
  * @param deepestFirst whether second chance takes, of the segments with the oldest turn, the deepest first
  */
-public record SegmentShape(
-        int segments, int segmentBlocks, int lanes, boolean laneForAgain, boolean deepestFirst) {
+public record SegmentShape(int segments, int segmentBlocks, int lanes, boolean laneForAgain, boolean deepestFirst) {
     private static final int PAGE_BYTES = 4096;
 
     /** Pages of a segment of the log that hold its header. */
@@ -21,6 +20,14 @@ public record SegmentShape(
     private static final int FOOTER_BYTES = 96;
 
     private static final int LISTING_BYTES = 104;
+
+    /** Blocks of a batch, about: what a request saves at once. */
+    private static final int BATCH_BLOCKS = 16;
+
+    /** At most so many segments are prepared ahead, one in so many; about half of them are there at a time. */
+    private static final int READY_MAX = 8;
+
+    private static final int SEGMENTS_PER_READY = 64;
 
     /** Checks that every lane can be open and a segment be sealed beside them. */
     public SegmentShape {
@@ -39,38 +46,38 @@ public record SegmentShape(
     /**
      * Host memory of a store.
      *
-     * @param poolBytes its bytes; those beyond whole segments are not used
+     * @param segments how many
      * @param segmentBytes bytes of a segment
      * @param blockBytes bytes of a block
      * @param lanes open segments
      * @return its shape
      */
-    public static SegmentShape host(long poolBytes, int segmentBytes, int blockBytes, int lanes) {
-        int segmentBlocks = segmentBytes / (pages(blockBytes) * PAGE_BYTES);
-        return new SegmentShape(Math.toIntExact(poolBytes / segmentBytes), segmentBlocks, lanes, true, false);
+    static SegmentShape host(int segments, int segmentBytes, int blockBytes, int lanes) {
+        return new SegmentShape(segments, segmentBytes / (pages(blockBytes) * PAGE_BYTES), lanes, true, false);
     }
 
     /**
-     * The log of a store: a segment has a header page, a page before each batch, and a footer.
+     * The log of a store: a segment has a header page, a page before each batch, and a footer; some segments are kept
+     * ready, and hold nothing.
      *
-     * @param segments segments on the drive, less those that are always kept ready
+     * @param segments how many
      * @param segmentBytes bytes of a segment
      * @param blockBytes bytes of a block
-     * @param batchBlocks blocks of a batch, about
      * @param lanes open segments
      * @return its shape
      */
-    public static SegmentShape log(int segments, int segmentBytes, int blockBytes, int batchBlocks, int lanes) {
+    static SegmentShape log(int segments, int segmentBytes, int blockBytes, int lanes) {
         int blockPages = pages(blockBytes);
         int blocks = 0;
-        while (logPages(blocks + 1, blockPages, batchBlocks) <= segmentBytes / PAGE_BYTES) {
+        while (logPages(blocks + 1, blockPages) <= segmentBytes / PAGE_BYTES) {
             blocks++;
         }
-        return new SegmentShape(segments, blocks, lanes, true, false);
+        int ready = Math.min(READY_MAX, Math.max(1, segments / SEGMENTS_PER_READY));
+        return new SegmentShape(segments - (ready + 1) / 2, blocks, lanes, true, false);
     }
 
-    private static int logPages(int blocks, int blockPages, int batchBlocks) {
-        int batches = (blocks + batchBlocks - 1) / batchBlocks;
+    private static int logPages(int blocks, int blockPages) {
+        int batches = (blocks + BATCH_BLOCKS - 1) / BATCH_BLOCKS;
         int footerPages = pages(FOOTER_BYTES + blocks * LISTING_BYTES);
         return HEADER_PAGES + batches + blocks * blockPages + footerPages;
     }

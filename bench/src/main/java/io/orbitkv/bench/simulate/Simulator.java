@@ -34,17 +34,17 @@ public final class Simulator {
     public SimResult run(SimPolicy policy, long capacityBlocks) {
         int blocks = (int) Math.min(capacityBlocks, trace.uniqueBlocks());
         return switch (policy) {
-                    case BELADY -> OneTier.belady(trace, blocks);
-                    case FIFO -> blocks(policy, BlockTier.Order.FIFO, blocks);
-                    case LRU, LRU_TAIL_FIRST -> blocks(policy, BlockTier.Order.LRU, blocks);
-                    case CLOCK -> blocks(policy, BlockTier.Order.CLOCK, blocks);
-                    case SECOND_CHANCE_8 -> segments(policy, SegmentOrder.SECOND_CHANCE, blocks, SMALL_SEGMENT_BLOCKS);
-                    case SECOND_CHANCE_32 -> segments(policy, SegmentOrder.SECOND_CHANCE, blocks, LARGE_SEGMENT_BLOCKS);
-                    case SEGMENT_LRU_8 -> segments(policy, SegmentOrder.LRU, blocks, SMALL_SEGMENT_BLOCKS);
-                    case SEGMENT_LRU_32 -> segments(policy, SegmentOrder.LRU, blocks, LARGE_SEGMENT_BLOCKS);
-                    case TWO_TIERS_ALL -> twoTiers(policy, AdmissionRule.ALL, capacityBlocks);
-                    case TWO_TIERS_REUSE -> twoTiers(policy, AdmissionRule.REUSE, capacityBlocks);
-                    case TWO_TIERS_DUEL -> twoTiers(policy, AdmissionRule.DUEL, capacityBlocks);
+            case BELADY -> OneTier.belady(trace, blocks);
+            case FIFO -> blocks(policy, BlockTier.Order.FIFO, blocks);
+            case LRU, LRU_TAIL_FIRST -> blocks(policy, BlockTier.Order.LRU, blocks);
+            case CLOCK -> blocks(policy, BlockTier.Order.CLOCK, blocks);
+            case SECOND_CHANCE_8 -> segments(policy, SegmentOrder.SECOND_CHANCE, capacityBlocks, SMALL_SEGMENT_BLOCKS);
+            case SECOND_CHANCE_32 -> segments(policy, SegmentOrder.SECOND_CHANCE, capacityBlocks, LARGE_SEGMENT_BLOCKS);
+            case SEGMENT_LRU_8 -> segments(policy, SegmentOrder.LRU, capacityBlocks, SMALL_SEGMENT_BLOCKS);
+            case SEGMENT_LRU_32 -> segments(policy, SegmentOrder.LRU, capacityBlocks, LARGE_SEGMENT_BLOCKS);
+            case TWO_TIERS_ALL -> twoTiers(policy, AdmissionRule.ALL, capacityBlocks);
+            case TWO_TIERS_REUSE -> twoTiers(policy, AdmissionRule.REUSE, capacityBlocks);
+            case TWO_TIERS_DUEL -> twoTiers(policy, AdmissionRule.DUEL, capacityBlocks);
         };
     }
 
@@ -65,7 +65,7 @@ public final class Simulator {
     }
 
     private SimResult segments(SimPolicy policy, SegmentOrder order, long capacityBlocks, int segmentBlocks) {
-        SegmentShape shape = SegmentShape.simple(capacityBlocks, segmentBlocks);
+        SegmentShape shape = SegmentShape.simple(cut(capacityBlocks), segmentBlocks);
         return shape == null
                 ? null
                 : OneTier.run(
@@ -78,8 +78,8 @@ public final class Simulator {
             return null;
         }
         SegmentShape host = SegmentShape.simple(cut((long) (capacityBlocks * hostShare)), SMALL_SEGMENT_BLOCKS);
-        StoreShape store = new StoreShape(
-                host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, price);
+        StoreShape store =
+                new StoreShape(host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, price);
         return run(store, policy.label());
     }
 

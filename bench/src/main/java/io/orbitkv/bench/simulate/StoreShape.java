@@ -1,5 +1,7 @@
 package io.orbitkv.bench.simulate;
 
+import io.orbitkv.store.StoreGeometry;
+
 /**
  * A store to simulate: host memory and a drive, or one of them.
  *
@@ -22,6 +24,28 @@ public record StoreShape(
         if (host == null && nvme == null) {
             throw new IllegalArgumentException("a store needs host memory or a drive");
         }
+    }
+
+    /**
+     * The shape of a real store.
+     *
+     * @param geometry how it is cut
+     * @param blockBytes bytes of a block
+     * @param order what leaves both of its tiers
+     * @param admission what it writes to the drive
+     * @param price what a written block costs in the duel
+     * @return its shape
+     */
+    public static StoreShape of(
+            StoreGeometry geometry, int blockBytes, SegmentOrder order, AdmissionRule admission, double price) {
+        int lanes = geometry.openSegments();
+        return new StoreShape(
+                SegmentShape.host(geometry.hostSegments(), geometry.hostSegmentBytes(), blockBytes, lanes),
+                SegmentShape.log(geometry.logSegments(), geometry.logSegmentBytes(), blockBytes, lanes),
+                order,
+                order,
+                admission,
+                price);
     }
 
     /** What is written to the drive. */

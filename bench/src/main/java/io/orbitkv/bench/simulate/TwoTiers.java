@@ -9,8 +9,9 @@ package io.orbitkv.bench.simulate;
  * save       what is left and nowhere yet goes into host memory, and to the drive where admission lets it
  * </pre>
  *
- * <p>New blocks of a request go on in the lane where the block before them lies open in host memory; where a request
- * leaves what was stored, the key there picks the lane. On the drive they take the lane of the same number.
+ * <p>New blocks of a request go on in the lane where the block before them lies open in host memory; otherwise the key at
+ * which the request left what was stored picks the lane. On the drive they take the lane of the same number. What a
+ * restore copies into host memory takes the lane of the request's first key.
  */
 final class TwoTiers {
     private static final SegmentTier NONE = null;
@@ -67,12 +68,15 @@ final class TwoTiers {
         int start = trace.start(request);
         int end = trace.start(request + 1);
         int miss = query(request, start, end);
-        int lane = lane(start, Math.min(miss, end - 1));
+        int restoreLane = laneOfKey(trace.key(start));
         for (int place = start; place < miss; place++) {
-            restore(trace.key(place), lane);
+            restore(trace.key(place), restoreLane);
         }
-        for (int place = miss; place < end; place++) {
-            save(trace.key(place), lane);
+        if (miss < end) {
+            int saveLane = lane(start, miss);
+            for (int place = miss; place < end; place++) {
+                save(trace.key(place), saveLane);
+            }
         }
         admission.end(request, miss);
     }
@@ -101,17 +105,19 @@ final class TwoTiers {
         return end;
     }
 
+    /** Where a request goes on that left what was stored at a place. */
     private int lane(int start, int place) {
-        if (lanes == 1) {
-            return 0;
-        }
         if (host != NONE && place > start) {
             int open = host.laneOf(trace.key(place - 1));
             if (open >= 0) {
                 return open;
             }
         }
-        return (int) Long.remainderUnsigned(Mix.hash(trace.key(place)), lanes);
+        return laneOfKey(trace.key(place));
+    }
+
+    private int laneOfKey(int key) {
+        return lanes == 1 ? 0 : (int) Long.remainderUnsigned(Mix.hash(key), lanes);
     }
 
     private void restore(int key, int lane) {
