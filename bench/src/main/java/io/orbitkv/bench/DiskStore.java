@@ -27,9 +27,9 @@ final class DiskStore implements AutoCloseable {
     private static final int CALL_BLOCKS_MAX = 16;
     private static final long CALL_BYTES_MAX = 16L << 20;
     private static final long PROMPT_BYTES = 512L << 20;
-    private static final long POOL_BYTES = 512L << 20;
+    private static final long POOL_BYTES = 1L << 30; // the default
     private static final long SOURCE_BYTES = 128L << 20;
-    private static final int PROMPTS_AT_ONCE = 8;
+    private static final int PROMPTS_AT_ONCE = 8; // and segments that are open: a loaded drive is slow to write a header
     private static final long WAIT_NANOS = 50_000;
     private static final int SEGMENT_BLOCKS = 16;
     private static final int SEGMENT_BYTES_MIN = 4 << 20;
@@ -63,12 +63,13 @@ final class DiskStore implements AutoCloseable {
         prompts = (int) (settings.roundBytes() / blockBytes / promptBlocks);
         random = new SplittableRandom(settings.seed());
         PageKind pages = hugePages ? PageKind.TRANSPARENT_HUGE : PageKind.SMALL;
-        capBytes = settings.roundBytes() * 5 / 4 + 4 * POOL_BYTES;
+        capBytes = settings.roundBytes() * 5 / 4 + 2 * POOL_BYTES;
         bench = BenchStore.open(settings.folder(), blockBytes, settings.seed(), folder -> StoreOptions.in(folder)
                 .poolBytes(POOL_BYTES)
                 .capBytes(capBytes)
                 .segmentBytes(segmentBytes)
                 .blockBytesLargest(blockBytes)
+                .openSegments(PROMPTS_AT_ONCE)
                 .durability(Durability.WRITTEN)
                 .pageKind(pages)
                 .ringDepth(depth));
@@ -164,7 +165,7 @@ final class DiskStore implements AutoCloseable {
         settings.progress().accept("saving what is restored, blocks of " + blockBytes + " bytes");
         savePrompts(scattered);
         UnsafeBuffer restored = keys;
-        int pushed = (int) (2 * POOL_BYTES / blockBytes);
+        int pushed = (int) (POOL_BYTES * 5 / 4 / blockBytes);
         UnsafeBuffer others = bench.freshKeys(pushed);
         for (int block = 0; block < pushed; block++) {
             blocks.set(source, 0);

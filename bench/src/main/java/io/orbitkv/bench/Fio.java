@@ -47,6 +47,10 @@ final class Fio {
     record Run(long bytes, double nanos, double cpuNanos, long hugeBytes, long bufferBytes) {}
 
     private static final String REMEDY = "install it (Debian: apt-get install fio) and see that it is on the PATH";
+
+    /** Names another fio than the one on the PATH. */
+    private static final String PROGRAM_PROPERTY = "orbitkv.fio";
+
     private static final long LOOK_MILLIS = 10;
     private static final long RUN_SECONDS_MAX = 600;
 
@@ -81,7 +85,7 @@ final class Fio {
     static Fio find(Path folder, long fileBytes) {
         String version;
         try {
-            Process process = new ProcessBuilder("fio", "--version").redirectErrorStream(true).start();
+            Process process = new ProcessBuilder(program(), "--version").redirectErrorStream(true).start();
             version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim();
             if (process.waitFor() != 0) {
                 throw new OrbitKvException(ErrorCode.NOT_AVAILABLE, "fio does not run: " + version + "; " + REMEDY);
@@ -93,6 +97,10 @@ final class Fio {
             throw interrupted(e);
         }
         return new Fio(version, folder, fileBytes);
+    }
+
+    private static String program() {
+        return System.getProperty(PROGRAM_PROPERTY, "fio");
     }
 
     String version() {
@@ -116,7 +124,7 @@ final class Fio {
     /** Transfers every byte of the file once. */
     Run run(Work work, int blockBytes, int depth, boolean hugePages) {
         List<String> command = new ArrayList<>(List.of(
-                "fio",
+                program(),
                 "--name=orbitkv",
                 "--filename=" + file,
                 "--size=" + fileBytes,

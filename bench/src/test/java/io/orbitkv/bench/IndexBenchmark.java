@@ -4,6 +4,9 @@ import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.MemoryPurpose;
+import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.Tier;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
@@ -36,6 +39,7 @@ public class IndexBenchmark {
     private static final int SAVE_BLOCKS = 64;
     private static final int KEY_BYTES = PrefixIndex.KEY_BYTES;
     private static final int SEGMENTS = 1024;
+    private static final int ROW_BYTES = 32;
 
     @Param({"1000000"})
     int blocks;
@@ -53,6 +57,8 @@ public class IndexBenchmark {
     private UnsafeBuffer absent;
     private SplittableRandom random;
     private int churn;
+    private MemoryRegion floor;
+    private MemoryRegion copied;
 
     /** Fills the index, 64 blocks of each prefix in turn. */
     @Setup(Level.Trial)
@@ -66,6 +72,11 @@ public class IndexBenchmark {
         keys = new UnsafeBuffer(new byte[(matchBlocks + SAVE_BLOCKS + 1) * KEY_BYTES]);
         absent = new UnsafeBuffer(new byte[matchBlocks * KEY_BYTES]);
         random = new SplittableRandom(1);
+        floor = MemoryRegion.anonymous(
+                (long) (blocks + matchBlocks + 1) * ROW_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
+        floor.fill(0, floor.bytes(), (byte) 1);
+        copied = MemoryRegion.anonymous(
+                (long) matchBlocks * ROW_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
         for (int block = 0; block < PREFIX_BLOCKS; block += SAVE_BLOCKS) {
             for (int prefix = 0; prefix < prefixes; prefix++) {
                 save(prefix, block, Extent.pack(prefix % (SEGMENTS - 1), 0, 1));
@@ -79,6 +90,8 @@ public class IndexBenchmark {
         index.close();
         host.close();
         nvme.close();
+        floor.close();
+        copied.close();
     }
 
     /** A stretch of a random prefix from a random block on. Writing its keys is part of the time (about 1 ns a block). */
@@ -90,6 +103,15 @@ public class IndexBenchmark {
             key(prefix, from + i, i * KEY_BYTES);
         }
         return index.match(namespace, keys, 0, matchBlocks, match);
+    }
+
+    /** Rows of as many blocks from a random place of memory that is as large as the index's rows. */
+    @Benchmark
+    public long matchFloorCopyOfRows() {
+        long rowsBytes = (long) matchBlocks * ROW_BYTES;
+        long at = random.nextLong((floor.bytes() - rowsBytes) / ROW_BYTES) * ROW_BYTES;
+        copied.copyFrom(0, floor, at, rowsBytes);
+        return at;
     }
 
     /** Keys that are not there. */

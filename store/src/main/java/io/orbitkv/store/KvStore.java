@@ -47,7 +47,7 @@ public final class KvStore implements AutoCloseable {
 
     private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
     private static final int LINGER_NANOS = 1_000_000;
-    private static final int BATCH_BYTES_MAX = 8 << 20;
+    private static final int BATCH_BYTES_MAX = 16 << 20;
     private static final int READ_QUEUE_BATCHES = 256;
     private static final int SWEEP_FRACTION = 16;
 

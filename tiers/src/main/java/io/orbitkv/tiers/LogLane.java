@@ -140,10 +140,11 @@ final class LogLane {
      * time.
      */
     boolean isNearlyFull() {
-        if (segment == SegmentSupply.NONE || (phase != Phase.PAYLOADS && phase != Phase.HEADER)) {
+        if (segment == SegmentSupply.NONE || (phase == Phase.IDLE && looked == queue.taken())) {
             return false;
         }
-        int left = context.geometry.segmentPages() - nextPage - BatchHeader.PAGES - batchPages;
+        boolean inFlight = phase == Phase.PAYLOADS || phase == Phase.HEADER;
+        int left = context.geometry.segmentPages() - nextPage - (inFlight ? BatchHeader.PAGES + batchPages : 0);
         long near = (long) NEARLY_FULL_BATCHES * context.options.batchBytesMax() / DiskFormat.PAGE_BYTES;
         return left < Math.min(near, context.geometry.segmentPages() / 2);
     }
