@@ -114,10 +114,7 @@ final class DemoOptions {
     /** The same options for a child process that works in the given folders. */
     List<String> arguments(List<Path> folders) {
         List<String> arguments = new ArrayList<>(List.of(
-                "--block-bytes=" + blockBytes,
-                "--pool-size=" + poolBytes,
-                "--cap=" + capBytes,
-                "--seed=" + seed));
+                "--block-bytes=" + blockBytes, "--pool-size=" + poolBytes, "--cap=" + capBytes, "--seed=" + seed));
         folders.forEach(folder -> arguments.add("--data=" + folder));
         if (trace != null) {
             arguments.add("--trace=" + trace.toAbsolutePath());

@@ -40,7 +40,8 @@ final class DemoReport {
                     + ", so the kill proves nothing: did somebody else open the folder meanwhile?");
         }
         if (demo.diskPeakBytes > options.capBytes) {
-            problems.add("the data folders grew to " + demo.diskPeakBytes + " bytes, past the cap of " + options.capBytes);
+            problems.add(
+                    "the data folders grew to " + demo.diskPeakBytes + " bytes, past the cap of " + options.capBytes);
         }
         for (Phase phase : List.of(demo.before, demo.after)) {
             if (phase.driveReadBytes < phase.nvmeHitBytes) {

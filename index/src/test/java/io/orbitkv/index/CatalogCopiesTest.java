@@ -27,8 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class CatalogCopiesTest {
     private static final long MAP_BYTES = 1 << 20;
-    private static final CatalogIdentity IDENTITY = new CatalogIdentity(
-            Catalog.FORMAT_VERSION_FOLDERS, 1, 2, 1 << 20, 14, 32 << 20, 1_700_000_000_000L, 2, 0);
+    private static final CatalogIdentity IDENTITY =
+            new CatalogIdentity(Catalog.FORMAT_VERSION_FOLDERS, 1, 2, 1 << 20, 14, 32 << 20, 1_700_000_000_000L, 2, 0);
     private static final QuarantineRow PLACE = new QuarantineRow(3, 7, 2, 1, 1);
 
     @TempDir
@@ -38,8 +38,8 @@ class CatalogCopiesTest {
 
     @BeforeEach
     void make() {
-        folders = List.of(
-                temp.resolve("first").toString(), temp.resolve("second").toString());
+        folders =
+                List.of(temp.resolve("first").toString(), temp.resolve("second").toString());
         try (Catalog catalog = Catalog.create(folders.get(0), IDENTITY, MAP_BYTES, WindowProbe.NONE)) {
             catalog.add(1, folders.get(1), MAP_BYTES);
             commit(catalog, 1);
@@ -155,8 +155,7 @@ class CatalogCopiesTest {
             Files.delete(files[1 - kept]);
             CatalogContents[] read = new CatalogContents[2];
             read[kept] = Catalog.read(folders.get(kept));
-            try (Catalog catalog =
-                    Catalog.open(folders, new CatalogCopies(Arrays.asList(read)), WindowProbe.NONE)) {
+            try (Catalog catalog = Catalog.open(folders, new CatalogCopies(Arrays.asList(read)), WindowProbe.NONE)) {
                 catalog.add(1 - kept, folders.get(1 - kept), MAP_BYTES);
                 commit(catalog, 2);
             }
@@ -166,8 +165,7 @@ class CatalogCopiesTest {
         Files.write(files[0], apart[0]);
         Files.write(files[1], apart[1]);
         CatalogCopies copies = read();
-        assertEquals(
-                copies.of(0).counter(CatalogCounter.COMMITS), copies.of(1).counter(CatalogCounter.COMMITS));
+        assertEquals(copies.of(0).counter(CatalogCounter.COMMITS), copies.of(1).counter(CatalogCounter.COMMITS));
         assertTrue(Stream.of(0, 1).anyMatch(number -> !copies.isInStep(number)));
     }
 }

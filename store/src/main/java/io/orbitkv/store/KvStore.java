@@ -129,8 +129,7 @@ public final class KvStore implements AutoCloseable {
         Driver start(NvmeTier log, Upkeep upkeep);
     }
 
-    private KvStore(
-            StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
+    private KvStore(StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
         this.options = options;
         Sizes sizes = Sizes.of(options);
         Resources made = new Resources();
@@ -209,8 +208,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     /** A store that is there already keeps its segments, unless the caller insists on a size. */
-    private static OpeningOptions sized(
-            OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolders given) {
+    private static OpeningOptions sized(OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolders given) {
         boolean holdsStore = Opening.holdsStore(given);
         if (options.capBytes() == 0 && !holdsStore) {
             throw new OrbitKvException(
@@ -670,11 +668,7 @@ public final class KvStore implements AutoCloseable {
         upkeep.commit();
         if (clean) {
             CleanStop.write(
-                    opened,
-                    families.now(),
-                    saves.acceptedPosition() + 1,
-                    nvme.nextUseSequence(),
-                    options.probe());
+                    opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());
         }
     }
 

@@ -253,7 +253,8 @@ class FoldersTest {
         Damage.copy(copy, b);
         refused(ErrorCode.FOLDER_SET, () -> KvStore.open(options(a, b)), b.toString(), "was not there", "empty it");
         refused(ErrorCode.FOLDER_SET, () -> verify(b, a), b.toString());
-        TestFolders.remove(a); // and without the one that knows, there is no telling: whoever copies folders back takes that
+        TestFolders.remove(
+                a); // and without the one that knows, there is no telling: whoever copies folders back takes that
         Files.createDirectory(a);
         TestFolders.remove(b);
         Damage.copy(copy, b);
