@@ -1,13 +1,10 @@
 package io.orbitkv.cli;
 
-import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
-import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import java.io.PrintStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -169,7 +166,10 @@ final class DoctorCommand implements Callable<Integer> {
         Machine.FolderAbilities drive = Machine.folderAbilities(folder);
         if (!drive.problem().isEmpty()) {
             findings.add(new Finding(
-                    "data folder" + which, State.UNUSABLE, drive.problem(), "nothing works there; give another --data"));
+                    "data folder" + which,
+                    State.UNUSABLE,
+                    drive.problem(),
+                    "nothing works there; give another --data"));
             return;
         }
         add(

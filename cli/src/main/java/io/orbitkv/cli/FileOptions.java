@@ -51,8 +51,9 @@ final class FileOptions {
             names = {"--cap", "--ssd-cache-capacity"},
             paramLabel = "<size>",
             converter = Sizes.class,
-            description = "Bytes that the data folders may take on their drives in all. Default: what a store there was made with,"
-                    + " 1gb for a new one.")
+            description =
+                    "Bytes that the data folders may take on their drives in all. Default: what a store there was made with,"
+                            + " 1gb for a new one.")
     private Long capBytes;
 
     /** The cap to open a folder with: 0 where a store there decides. */

@@ -225,7 +225,8 @@ final class CatalogCodec {
                 throw new OrbitKvException(
                         ErrorCode.OTHER_VERSION,
                         "the store of catalog " + path + " has format version " + version + ", and this program knows "
-                                + FORMAT_VERSION + " and " + FORMAT_VERSION_FOLDERS + "; open it with the program that wrote it");
+                                + FORMAT_VERSION + " and " + FORMAT_VERSION_FOLDERS
+                                + "; open it with the program that wrote it");
             }
             value.order(ByteOrder.BIG_ENDIAN);
             long high = value.getLong();

@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -201,6 +202,44 @@ class HostFolderTest {
                 try (IoRing ring = folder.newRing(4)) {
                     ring.poll((token, result) -> {}, 1);
                 }
+            }
+        }
+    }
+
+    @Test
+    void oneRingServesSeveralFoldersAndHoldsTheirLocks() throws IOException {
+        Path other = Files.createDirectory(place.path().resolve("other"));
+        Path third = Files.createDirectory(place.path().resolve("third"));
+        for (String kind : List.of("auto", "threads")) {
+            System.setProperty(Rings.PROPERTY, kind);
+            try (HostFolder stranger = HostFolder.open(third);
+                    DataFolders folders = DataFolders.of(HostFolder.open(place.data()), HostFolder.open(other));
+                    MemoryRegion page = MemoryRegion.anonymous(2L * PAGE, PageKind.SMALL, MemoryPurpose.TOOL)) {
+                List<StorageFile> files = new ArrayList<>();
+                for (DataFolder folder : folders.list()) {
+                    folder.lock("LOCK", 1_000_000_000);
+                    folder.unlink("f");
+                    files.add(folder.create("f", PAGE));
+                }
+                stranger.unlink("f");
+                StorageFile strange = stranger.create("f", PAGE);
+                try (IoRing ring = folders.newRing(4)) {
+                    for (int i = 0; i < files.size(); i++) {
+                        page.putLong((long) i * PAGE, 100 + i);
+                        assertTrue(ring.write(files.get(i), 0, page, (long) i * PAGE, PAGE, i));
+                    }
+                    assertFails(ErrorCode.BAD_ARGUMENT, "ring", () -> ring.flush(strange, 7));
+                    for (int done = 0; done < 2; ) {
+                        done += ring.poll((token, result) -> assertEquals(PAGE, result), 2);
+                        ring.await(1_000_000);
+                    }
+                }
+                for (int i = 0; i < files.size(); i++) {
+                    files.get(i).read(0, page, 0, PAGE);
+                    assertEquals(100 + i, page.getLong(0));
+                }
+            } finally {
+                System.clearProperty(Rings.PROPERTY);
             }
         }
     }

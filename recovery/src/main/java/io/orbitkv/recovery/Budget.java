@@ -71,8 +71,8 @@ public record Budget(
         int bytes = segmentBytes == 0 ? defaultSegmentBytes(capBytes) : segmentBytes;
         int segmentsMinEach = (segmentsMin + folders - 1) / folders;
         Budget one = share(capBytes / folders, bytes, Extent.SEGMENTS_MAX / folders);
-        Budget budget = new Budget(
-                capBytes, bytes, one.segments * folders, one.catalogBytes, one.snapshotBytes, folders);
+        Budget budget =
+                new Budget(capBytes, bytes, one.segments * folders, one.catalogBytes, one.snapshotBytes, folders);
         if (one.segments < segmentsMinEach) {
             long smallest = smallestCap(bytes, segmentsMinEach) * folders;
             throw new OrbitKvException(

@@ -45,7 +45,10 @@ public final class CleanStop {
         try {
             return writeSnapshot(opened, namespaces, nextPosition, nextUseSequence, transaction);
         } catch (OrbitKvException e) {
-            LOG.warn("{}: no snapshot, the next start scans the log: {}", opened.folders().path(), e.getMessage());
+            LOG.warn(
+                    "{}: no snapshot, the next start scans the log: {}",
+                    opened.folders().path(),
+                    e.getMessage());
             return false;
         } finally {
             probe.leave(CrashWindow.SNAPSHOT);

@@ -67,8 +67,7 @@ final class Creation {
     Catalog create(long nowMillis) {
         Budget budget = budget();
         ByteBuffer id = ByteBuffer.wrap(newStoreId());
-        LogGeometry geometry =
-                new LogGeometry(budget.segmentBytes(), budget.segments(), id.array(), folders.count());
+        LogGeometry geometry = new LogGeometry(budget.segmentBytes(), budget.segments(), id.array(), folders.count());
         for (int number = 0; number < folders.count(); number++) {
             makeFiles(number, geometry, budget);
         }

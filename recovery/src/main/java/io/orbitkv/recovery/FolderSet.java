@@ -157,7 +157,8 @@ record FolderSet(DataFolders folders, List<LockPage> lockPages, CatalogCopies co
             if (!copies.isInStep(number)) {
                 throw new OrbitKvException(
                         ErrorCode.FOLDER_SET,
-                        "the data folder " + folders.get(number).path() + " (number " + number + ") was not there when the"
+                        "the data folder " + folders.get(number).path() + " (number " + number
+                                + ") was not there when the"
                                 + " store ran last: it is of commit "
                                 + copies.of(number).counter(CatalogCounter.COMMITS) + ", and the store is at " + commits
                                 + "; empty it, so that it is made anew without its blocks, or put the newest state of every"

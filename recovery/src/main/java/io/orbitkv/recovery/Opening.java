@@ -245,11 +245,7 @@ public final class Opening {
     }
 
     private OpenedFolder finish(
-            LogScan scan,
-            CatalogContents contents,
-            LogGeometry geometry,
-            List<String> foreign,
-            long foreignBytes) {
+            LogScan scan, CatalogContents contents, LogGeometry geometry, List<String> foreign, long foreignBytes) {
         long epoch = contents.counter(CatalogCounter.EPOCH) + 1;
         OpeningKind kind = kind(contents);
         Loaded loaded = null;
@@ -279,8 +275,7 @@ public final class Opening {
         for (DataFolder folder : folders.list()) {
             new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
         }
-        OpeningReport report =
-                scan.report(clock.nanoTime() - startNanos, foreign, foreignBytes, set.lostPaths());
+        OpeningReport report = scan.report(clock.nanoTime() - startNanos, foreign, foreignBytes, set.lostPaths());
         LOG.info("{}: opened after {} in {} ms: {}", folders.path(), kind, report.nanos() / 1_000_000, accounting);
         return new OpenedFolder(
                 folders,

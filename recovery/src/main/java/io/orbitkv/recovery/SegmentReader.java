@@ -233,8 +233,7 @@ final class SegmentReader implements AutoCloseable {
 
     private void write(int page, int pages, MemoryRegion from) {
         int number = geometry.file(segment);
-        try (StorageFile target =
-                folders.get(geometry.folderOfFile(number)).open(LogGeometry.fileName(number), true)) {
+        try (StorageFile target = folders.get(geometry.folderOfFile(number)).open(LogGeometry.fileName(number), true)) {
             target.write(geometry.fileOffset(segment, page), from, 0, pages * PAGE_BYTES);
             target.flush();
         }

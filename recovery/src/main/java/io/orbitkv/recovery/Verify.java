@@ -145,8 +145,8 @@ public final class Verify {
         for (int number = 0; number < folders.count(); number++) {
             LockPage page = set.lockPages().get(number);
             if (lost.get(number)) {
-                String text = "it holds nothing of the store, of which it is folder " + number + ": its blocks are lost,"
-                        + " and the next opening makes it anew";
+                String text = "it holds nothing of the store, of which it is folder " + number
+                        + ": its blocks are lost," + " and the next opening makes it anew";
                 problem(ErrorCode.FOLDER_SET, folders.get(number).path(), -1, -1, text);
             } else {
                 sameBoot &= page != null && page.isOfBoot(folders.get(number).bootId());
@@ -207,15 +207,12 @@ public final class Verify {
             free += found.length - present.length;
             freePages += (long) (found.length - present.length) * geometry.segmentPages();
             int[] done = new int[1];
-            readers.each(
-                    present,
-                    (reader, segment) -> found[segment] = read(reader, segment),
-                    reader -> {
-                        take(reader, found[reader.segment()]);
-                        found[reader.segment()] = null;
-                        done[0]++;
-                        options.progress().onProgress("verifying segments", done[0], present.length);
-                    });
+            readers.each(present, (reader, segment) -> found[segment] = read(reader, segment), reader -> {
+                take(reader, found[reader.segment()]);
+                found[reader.segment()] = null;
+                done[0]++;
+                options.progress().onProgress("verifying segments", done[0], present.length);
+            });
         }
     }
 

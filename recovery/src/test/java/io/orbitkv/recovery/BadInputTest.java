@@ -268,8 +268,7 @@ final class BadInputTest {
                 8192,
                 opened.accounting(),
                 opened.report());
-        assertFalse(CleanStop.write(
-                tight, tight.namespaces(), 100, 100, io.orbitkv.nativeio.WindowProbe.NONE));
+        assertFalse(CleanStop.write(tight, tight.namespaces(), 100, 100, io.orbitkv.nativeio.WindowProbe.NONE));
         life.close();
         stillGood();
     }

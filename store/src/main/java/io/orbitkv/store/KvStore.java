@@ -134,8 +134,7 @@ public final class KvStore implements AutoCloseable {
         Driver start(NvmeTier log, Upkeep upkeep);
     }
 
-    private KvStore(
-            StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
+    private KvStore(StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
         this.options = options;
         this.clock = clock;
         Sizes sizes = Sizes.of(options);
@@ -247,8 +246,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     /** A store that is there already keeps its segments, unless the caller insists on a size. */
-    private static OpeningOptions sized(
-            OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolders given) {
+    private static OpeningOptions sized(OpeningOptions opening, StoreOptions options, Sizes sizes, DataFolders given) {
         boolean holdsStore = Opening.holdsStore(given);
         if (options.capBytes() == 0 && !holdsStore) {
             throw new OrbitKvException(
@@ -730,11 +728,7 @@ public final class KvStore implements AutoCloseable {
         upkeep.commit();
         if (clean) {
             CleanStop.write(
-                    opened,
-                    families.now(),
-                    saves.acceptedPosition() + 1,
-                    nvme.nextUseSequence(),
-                    options.probe());
+                    opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());
         }
     }
 

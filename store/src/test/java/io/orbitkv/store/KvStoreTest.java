@@ -107,6 +107,11 @@ class KvStoreTest {
             new KeyChain(BLOCK_TOKENS).keys(null, 0, tokens, 0, blocks, keys, 0);
         }
 
+        UnsafeBuffer keysOf(int prompt) {
+            keys(prompt);
+            return keys;
+        }
+
         void save(int prompt) {
             keys(prompt);
             for (int i = 0; i < blocks; i++) {

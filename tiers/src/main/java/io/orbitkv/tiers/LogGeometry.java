@@ -202,6 +202,7 @@ public final class LogGeometry {
 
     @Override
     public String toString() {
-        return segments + " segments of " + segmentBytes + " bytes" + (folders == 1 ? "" : " in " + folders + " folders");
+        return segments + " segments of " + segmentBytes + " bytes"
+                + (folders == 1 ? "" : " in " + folders + " folders");
     }
 }

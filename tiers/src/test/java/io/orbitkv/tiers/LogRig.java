@@ -64,7 +64,8 @@ final class LogRig implements NvmeListener, AutoCloseable {
         this.lastWritten = initial.lastPosition();
         this.host = new HostTier((long) hostSegmentBytes * HOST_SEGMENTS, hostSegmentBytes, 4, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE);
         this.generations = new Generations(geometry.segments());
-        this.log = new NvmeTier(DataFolders.of(folder), geometry, initial, generations, host, this, clock, probe, options);
+        this.log =
+                new NvmeTier(DataFolders.of(folder), geometry, initial, generations, host, this, clock, probe, options);
     }
 
     /** Makes the segment files, as recovery does for a fresh folder. */

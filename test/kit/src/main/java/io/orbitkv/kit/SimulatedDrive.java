@@ -43,7 +43,6 @@ final class SimulatedDrive {
     /** Folders beside the first one, by their real folders. */
     private final Map<Path, String> tops = new LinkedHashMap<>();
 
-
     private final List<FileContent> contents = new ArrayList<>();
     private final List<SimulatedFolder> processes = new ArrayList<>();
     private final long seed;

@@ -74,6 +74,35 @@ class SimulatedFolderTest {
     }
 
     @Test
+    void foldersBesideEachOtherDieTogetherAndAreErasedAlone(@TempDir Path firstReal, @TempDir Path secondReal) {
+        SimulatedFolder first = new SimulatedFolder(5, firstReal);
+        SimulatedFolder second = first.beside(secondReal);
+        for (SimulatedFolder folder : List.of(first, second)) {
+            folder.lock("LOCK", 0);
+            folder.makeFolder("d");
+            folder.syncFolder("");
+            folder.create("d/f", PAGE).close();
+            folder.syncFolder("d");
+            assertEquals(2L * PAGE, folder.allocatedBytes(""));
+        }
+        assertEquals(List.of("LOCK", "d"), first.list(""));
+        first.kill();
+        assertThrows(SimulatedCrash.class, () -> second.list(""));
+        SimulatedFolder next = first.reopen();
+        SimulatedFolder besideIt = next.beside(secondReal);
+        besideIt.lock("LOCK", 0);
+        besideIt.close();
+        besideIt = next.beside(secondReal);
+        next.erase();
+        assertEquals(List.of(), next.list(""));
+        assertEquals(List.of("f"), besideIt.list("d"));
+        next.powerLoss();
+        next = next.reopen();
+        assertEquals(List.of(), next.list(""), "for good");
+        assertEquals(List.of("LOCK", "d"), next.beside(secondReal).list(""));
+    }
+
+    @Test
     void flushedDataSurvivesPowerLossUnderThousandSeeds() {
         for (long seed : Seed.many(0, 1_000)) {
             SimulatedFolder folder = folderWithFile(seed);

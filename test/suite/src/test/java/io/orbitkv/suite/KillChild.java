@@ -70,9 +70,8 @@ final class KillChild {
         for (CrashFamily family : child.families) {
             family.clears = Integer.parseInt(arguments[4 + family.number]);
         }
-        List<Path> folders = Stream.of(arguments[0].split(File.pathSeparator))
-                .map(Path::of)
-                .toList();
+        List<Path> folders =
+                Stream.of(arguments[0].split(File.pathSeparator)).map(Path::of).toList();
         MemoryRegion page = MemoryRegion.sharedFile(arguments[1], MemoryRegion.PAGE_BYTES);
         out.write('O');
         out.flush();

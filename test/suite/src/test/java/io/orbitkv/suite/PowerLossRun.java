@@ -431,7 +431,8 @@ final class PowerLossRun implements AutoCloseable {
     private void check() {
         settleClear();
         // A log that still has free segments has never given one up: then a clean stop has kept all that was accepted.
-        boolean keptAll = stoppedCleanly && lost < 0 && store.openReport().accounting().segmentsFree() > 0;
+        boolean keptAll =
+                stoppedCleanly && lost < 0 && store.openReport().accounting().segmentsFree() > 0;
         for (Waiting block : ledger.takeUnwritten()) {
             Location at = check.locate(block.block(), block.keys(), block.offset());
             assertTrue(at.onDrive() || !keptAll, "accepted before a clean stop, and gone: " + block);
@@ -481,7 +482,8 @@ final class PowerLossRun implements AutoCloseable {
 
     /** The tool that people check a folder with finds nothing wrong, after a clean stop as after a power loss. */
     private void verify() {
-        VerifyReport report = Verify.run(folders(gen.coin()), OpeningOptions.of(0).simulated(seed));
+        VerifyReport report =
+                Verify.run(folders(gen.coin()), OpeningOptions.of(0).simulated(seed));
         event("verified: " + report.toString().replace(secondReal.getParent().toString(), ""));
         boolean asExpected = lost < 0
                 ? report.isClean()

@@ -38,7 +38,8 @@ final class PowerLossTotals {
     @Override
     public String toString() {
         return powerLosses + " power losses, " + kills + " kills; openings " + openings + "; died in windows " + diedIn
-                + ", outside of all " + diedOutside + ", while opening " + diedOpening + "; " + clears + " clears, " + foldersLost + " folders lost, "
+                + ", outside of all " + diedOutside + ", while opening " + diedOpening + "; " + clears + " clears, "
+                + foldersLost + " folders lost, "
                 + savedBlocks + " blocks saved, " + restoredBlocks + " restored and compared; promises checked "
                 + promisesChecked + ", kept " + promisesKept
                 + ", the others ended with their segments; found after opening "
