@@ -102,7 +102,6 @@ final class DemoOptions {
         }
     }
 
-<<<<<<< HEAD
     /** What the child processes are told, but for the folder. */
     ChildOptions child() {
         ChildOptions child = new ChildOptions();
@@ -115,32 +114,6 @@ final class DemoOptions {
         child.capBytes = capBytes;
         child.seed = seed;
         return child;
-=======
-    /** Reads or generates the requests: the same in parent and child. */
-    Workload workload() {
-        if (trace != null) {
-            return TraceFile.read(trace, limit == null ? Integer.MAX_VALUE : limit);
-        }
-        int count = requests == null ? REQUESTS_DEFAULT : requests;
-        return Chats.generate(seed, count, poolBytes / blockBytes, capBytes / blockBytes);
-    }
-
-    /** The same options for a child process that works in the given folders. */
-    List<String> arguments(List<Path> folders) {
-        List<String> arguments = new ArrayList<>(List.of(
-                "--block-bytes=" + blockBytes, "--pool-size=" + poolBytes, "--cap=" + capBytes, "--seed=" + seed));
-        folders.forEach(folder -> arguments.add("--data=" + folder));
-        if (trace != null) {
-            arguments.add("--trace=" + trace.toAbsolutePath());
-        }
-        if (requests != null) {
-            arguments.add("--requests=" + requests);
-        }
-        if (limit != null) {
-            arguments.add("--limit=" + limit);
-        }
-        return arguments;
->>>>>>> folders
     }
 
     ParameterException bad(String message) {

@@ -19,38 +19,7 @@ final class DemoReport {
     }
 
     private long wrong() {
-<<<<<<< HEAD
         return total.wrong + demo.wrongAtRestart;
-=======
-        return total.wrong + demo.wrongAfterKill;
-    }
-
-    /** What must not be, in words; empty when all is well. */
-    String problems() {
-        List<String> problems = new ArrayList<>();
-        if (wrong() > 0) {
-            problems.add(wrong() + " restored blocks had wrong bytes");
-        }
-        if (demo.lostWritten > 0) {
-            problems.add(demo.lostWritten + " of " + demo.askedBlocks + " written blocks were lost in the kill");
-        }
-        if (!"KILL".equals(demo.after.kind)) {
-            problems.add("the store was opened as after " + demo.after.kind
-                    + ", so the kill proves nothing: did somebody else open the folder meanwhile?");
-        }
-        if (demo.diskPeakBytes > options.capBytes) {
-            problems.add(
-                    "the data folders grew to " + demo.diskPeakBytes + " bytes, past the cap of " + options.capBytes);
-        }
-        for (Phase phase : List.of(demo.before, demo.after)) {
-            if (phase.driveReadBytes < phase.nvmeHitBytes) {
-                problems.add("only " + phase.driveReadBytes + " bytes were read from the drive "
-                        + (phase == demo.before ? "before" : "after") + " the kill for NVMe hits of "
-                        + phase.nvmeHitBytes + " bytes (is the folder on a drive?)");
-            }
-        }
-        return String.join("; ", problems);
->>>>>>> folders
     }
 
     /** Prints tables. */
