@@ -191,6 +191,12 @@ final class MatchCommand implements Callable<Integer> {
         table.print(System.err);
         System.err.println(String.format(
                 Locale.ROOT,
+                "with the core's other hardware thread quiet: n %s, p50 %s, p99 %s us",
+                count(match.ownCoreMatches()),
+                micros(match.ownCoreP50Micros()),
+                micros(match.ownCoreP99Micros())));
+        System.err.println(String.format(
+                Locale.ROOT,
                 "checked %,d blocks: %d wrong, %d short; index %s, %.1f bytes a block, %s on huge pages; deleted %,d",
                 match.checkedBlocks(),
                 match.wrong(),
@@ -248,6 +254,9 @@ final class MatchCommand implements Callable<Integer> {
                 .put("undisturbed_p50_us", match.undisturbedP50Micros())
                 .put("undisturbed_p99_us", match.undisturbedP99Micros())
                 .put("undisturbed_max_us", match.undisturbedMaxMicros())
+                .put("own_core_n", match.ownCoreMatches())
+                .put("own_core_p50_us", match.ownCoreP50Micros())
+                .put("own_core_p99_us", match.ownCoreP99Micros())
                 .put("checked_blocks", match.checkedBlocks())
                 .put("wrong_blocks", match.wrong())
                 .put("short_matches", match.shortMatches())

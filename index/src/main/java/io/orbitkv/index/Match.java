@@ -44,8 +44,10 @@ public final class Match {
     final long[] places = new long[AHEAD_MAX];
     final int[] fetched = new int[AHEAD_MAX];
 
-    /** The keys that one run is compared with. */
-    final byte[] window = new byte[Runs.BLOCKS_MAX * PrefixIndex.KEY_BYTES];
+    /** Where extents of the runs fetched turn to another segment: bit 0 is the first row fetched. */
+    final long[] hostTurns = new long[AHEAD_MAX];
+
+    final long[] nvmeTurns = new long[AHEAD_MAX];
 
     /** Only ever added to, so that look-ups whose result nobody needs yet are not optimised away. */
     long touched;

@@ -3,28 +3,19 @@ package io.orbitkv.index;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
-import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.nio.ByteOrder;
 
 /**
  * Finds the longest prefix of given keys that is present: the readers' side of the index, without lock or allocation.
  *
  * <p>It looks up keys a run's length apart, up to {@link Match#AHEAD_MAX} at once, so that their cache misses overlap,
- * and walks tags in between. Where a walk ends off the stride (a fork, a short run) it looks up the key there and
+ * and compares what lies in between. Where that ends off the stride (a fork, a short run) it looks up the key there and
  * starts to look ahead anew. What a walk reads counts only if the run did not change meanwhile; when it did, or when a
  * look-up in passing found nothing, the careful look-up of {@link #locate} decides.
  */
 final class Matcher {
     private static final int AHEAD_GROWTH = 4;
     private static final int TAG_IN_KEY = 8;
-
-    /** Segment 1 in generation 0, which no extent has, {@link Extent#NONE} included. */
-    private static final long NOT_LOOKED_YET = Extent.pack(1, 0, 1) - 1;
-
-    /** Of an extent, all but the page. */
-    private static final long SEGMENT_AND_GENERATION =
-            ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
 
     /** Looks before a reader that is overtaken again and again gives up with a miss; some 0.1 s. */
     private static final int LOOKS_MAX = 100_000;
@@ -45,8 +36,6 @@ final class Matcher {
 
     /** Set in a walk's result when the match ends behind the blocks walked. */
     private static final int ENDS = 1 << 30;
-
-    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
     private final Directory directory;
 
@@ -85,9 +74,9 @@ final class Matcher {
             fetch(namespace, at, looks, count, into);
             while (consumed < looks && at == stride) {
                 int fetched = into.fetched[consumed];
-                int walked = fetched > 0 ? accept(at, fetched, into) : UNSTABLE;
+                int walked = fetched > 0 ? accept(at, fetched, consumed, into) : UNSTABLE;
                 if (walked < 0) {
-                    walked = locate(into.hashes[consumed], namespace, at, count, into);
+                    walked = locate(into.hashes[consumed], namespace, at, count, consumed, into);
                 }
                 at += walked & ~ENDS;
                 if ((walked & ENDS) != 0) {
@@ -144,12 +133,12 @@ final class Matcher {
      */
     private void fetch(int namespace, int at, int looks, int count, Match into) {
         for (int k = 0; k < looks; k++) {
-            into.fetched[k] = fetch(into.places[k], namespace, at + k * Runs.BLOCKS_MAX, count, into);
+            into.fetched[k] = fetch(into.places[k], namespace, at + k * Runs.BLOCKS_MAX, count, k, into);
         }
     }
 
     /** Copies the rows of a run from a place on; how many, or UNSTABLE, or OTHER where it is no place of these keys. */
-    private int fetch(long place, int namespace, int at, int count, Match into) {
+    private int fetch(long place, int namespace, int at, int count, int look, Match into) {
         if (place == Place.NONE) {
             return UNSTABLE;
         }
@@ -171,6 +160,8 @@ final class Matcher {
             if (into.sizes != null) {
                 memory.copyTo(Runs.sizeOffset(place), into.sizes, at, most);
             }
+            into.hostTurns[look] = memory.getLong(base + Runs.HOST_TURNS) >>> Place.offset(place);
+            into.nvmeTurns[look] = memory.getLong(base + Runs.NVME_TURNS) >>> Place.offset(place);
         }
         VarHandle.acquireFence(); // all of the above was read before this second look
         if (memory.getLong(base + Runs.SEQUENCE) != sequence || slabs.life(place) != life) {
@@ -184,72 +175,81 @@ final class Matcher {
      *
      * @return blocks matched, with {@link #ENDS} set where the match ends; 0 only with ENDS; or UNSTABLE or OTHER
      */
-    private int walk(long place, int namespace, int at, int count, Match into) {
-        int fetched = fetch(place, namespace, at, count, into);
-        return fetched > 0 ? accept(at, fetched, into) : fetched;
+    private int walk(long place, int namespace, int at, int count, int look, Match into) {
+        int fetched = fetch(place, namespace, at, count, look, into);
+        return fetched > 0 ? accept(at, fetched, look, into) : fetched;
     }
 
     /**
-     * How many rows from one on have the tag of their key and a live extent; their stale extents become
+     * How many rows from one on are those of the keys and have a live extent; their stale extents become
      * {@link Extent#NONE}. With {@link #ENDS} set where all extents of the next block are stale, OTHER where the first
-     * row has another tag.
+     * row is another key's.
      *
-     * <p>Neighbours mostly lie in the same segment: its generation is looked at once, not for each of them.
+     * <p>Blocks between two turns of both tiers share segments and generations, so that one look is for all of them.
      */
-    private int accept(int at, int most, Match into) {
-        long[] rows = into.rows;
-        byte[] keys = into.keys.byteArray();
-        int key = TAG_IN_KEY;
-        if (keys == null) {
-            keys = into.window;
-            into.keys.getBytes(at * PrefixIndex.KEY_BYTES, keys, 0, most * PrefixIndex.KEY_BYTES);
-        } else {
-            key += into.keys.wrapAdjustment() + at * PrefixIndex.KEY_BYTES;
+    private int accept(int at, int most, int look, Match into) {
+        int same = sameKeys(at, most, into);
+        if (same == 0) {
+            return OTHER;
         }
-        long liveHost = NOT_LOOKED_YET;
-        long liveNvme = NOT_LOOKED_YET;
-        int first = at * Match.ROW_LONGS;
-        int end = first + most * Match.ROW_LONGS;
-        for (int row = first; row < end; row += Match.ROW_LONGS, key += PrefixIndex.KEY_BYTES) {
-            long otherTag = rows[row + Match.ROW_TAG] ^ (long) LONGS.get(keys, key);
-            long otherLife = (rows[row + Match.ROW_HOST] ^ liveHost | rows[row + Match.ROW_NVME] ^ liveNvme)
-                    & SEGMENT_AND_GENERATION;
-            if ((otherTag | otherLife) == 0) {
-                continue;
+        long turns = into.hostTurns[look] | into.nvmeTurns[look];
+        int block = 0;
+        while (block < same) {
+            long later = block + 1 == Runs.BLOCKS_MAX ? 0 : turns >>> block + 1 << block + 1;
+            int end = Math.min(same, Long.numberOfTrailingZeros(later));
+            boolean lives = isLive(hostGenerations, Match.ROW_HOST, at + block, at + end, into.rows)
+                    | isLive(nvmeGenerations, Match.ROW_NVME, at + block, at + end, into.rows);
+            if (!lives) {
+                return block | ENDS;
             }
-            if (otherTag != 0) {
-                return row == first ? OTHER : (row - first) / Match.ROW_LONGS;
-            }
-            liveHost = live(hostGenerations, rows, row + Match.ROW_HOST);
-            liveNvme = live(nvmeGenerations, rows, row + Match.ROW_NVME);
-            if ((liveHost | liveNvme) == Extent.NONE) {
-                return (row - first) / Match.ROW_LONGS | ENDS;
-            }
+            block = end;
         }
-        return most;
+        return same;
     }
 
-    /** The extent in a row if it is live; otherwise it becomes {@link Extent#NONE} there. */
-    private static long live(Generations generations, long[] rows, int at) {
-        long extent = rows[at];
-        if (extent != Extent.NONE && !Runs.isLive(generations, extent)) {
-            rows[at] = Extent.NONE;
-            return Extent.NONE;
+    /**
+     * How many rows from one on have the tag of their key. A key names all that comes before it, so where the last is the
+     * same, all are; only where it is not, the place is looked for at which the two part.
+     */
+    private int sameKeys(int at, int most, Match into) {
+        if (isSame(at + most - 1, into)) {
+            return most;
         }
-        return extent;
+        int same = 0;
+        while (isSame(at + same, into)) {
+            same++;
+        }
+        return same;
+    }
+
+    private static boolean isSame(int block, Match into) {
+        return into.rows[block * Match.ROW_LONGS + Match.ROW_TAG]
+                == into.keys.getLong(block * PrefixIndex.KEY_BYTES + TAG_IN_KEY);
+    }
+
+    /** Whether extents of one segment and generation are live; stale ones become {@link Extent#NONE} in their rows. */
+    private static boolean isLive(Generations generations, int column, int from, int to, long[] rows) {
+        long extent = rows[from * Match.ROW_LONGS + column];
+        if (extent == Extent.NONE || Runs.isLive(generations, extent)) {
+            return extent != Extent.NONE;
+        }
+        for (int block = from; block < to; block++) {
+            rows[block * Match.ROW_LONGS + column] = Extent.NONE;
+        }
+        return false;
     }
 
     /** The careful look-up: as {@link #walk}, but what it does not find is certainly absent. */
-    private int locate(long hash, int namespace, int at, int count, Match into) {
+    private int locate(long hash, int namespace, int at, int count, int look, Match into) {
         long other = Place.NONE;
         int others = 0;
-        for (int look = 0; look < LOOKS_MAX; look++) {
+        for (int tried = 0; tried < LOOKS_MAX; tried++) {
             long place = directory.find(hash);
             if (place == Place.NONE) {
                 return ENDS;
             }
             if (place != Directory.AGAIN) {
-                int walked = walk(place, namespace, at, count, into);
+                int walked = walk(place, namespace, at, count, look, into);
                 if (walked >= 0) {
                     return walked;
                 }
@@ -259,7 +259,7 @@ final class Matcher {
                     return ENDS;
                 }
             }
-            pause(look);
+            pause(tried);
         }
         return ENDS;
     }

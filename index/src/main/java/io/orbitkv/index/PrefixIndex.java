@@ -17,8 +17,8 @@ import org.agrona.DirectBuffer;
  * index nothing; a {@link #sweep} gives the places back later, and must complete before a generation wraps. A block
  * without a live extent is a hole, and ends a match.
  *
- * <p>A match compares 16 bytes of the first key of each look-up and 8 bytes, bound to their position, of those that
- * follow. It is a promise to be proved: whoever reads the block checks the full key or the checksum that covers it.
+ * <p>A key is a hash over its parent's key, so equal keys have equal ancestors. A match compares 16 bytes of the first
+ * key of each look-up and 8 bytes, bound to their position, of the last one of each run. It is a promise to be proved: whoever reads the block checks the full key or the checksum that covers it.
  *
  * <p>Memory is reserved up front and bounded: the directory takes 16 bytes for each of {@code blocksMax / 0.6} slots,
  * runs take 41 bytes a block where full and 160 at worst. What doesn't fit is answered with

@@ -17,8 +17,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * 16  4 depth         of the first block: blocks before it in its prefix, as far as the index knew them
  * 20  4 reserved
  * 24  8 parent tag    of the block before the first one; 0: none, or not known     (while free: next free run)
- * 32  8 use bits      one a block; room for eviction policies
- * 40 24 reserved
+ * 32  8 host turns    one bit a block: its host extent has another segment or generation than the block before it
+ * 40  8 NVMe turns    the same of NVMe extents; bits of block 0 and from the count on mean nothing
+ * 48 16 reserved
  * 64 24 a block, capacity times:
  *        0 8 tag          bytes 8..16 of the key
  *        8 8 host extent
@@ -30,8 +31,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * </pre>
  *
  * <p>Reader protocol: life of the slab, sequence (acquire), count (acquire), blocks, acquire fence, sequence and life
- * again; a difference voids all that was read. An append needs no new sequence, because the count is stored last; a
- * single extent is replaced by one aligned store. Whatever else changes a run makes its sequence odd first.
+ * again; a difference voids all that was read. An append needs no new sequence, because the count is stored last; an
+ * extent that turns nothing is replaced by one aligned store. Whatever else changes a run makes its sequence odd first.
  *
  * <p>Single writer: every method that stores is the writer's.
  */
@@ -45,13 +46,17 @@ final class Runs implements AutoCloseable {
     static final int DEPTH = 16;
     static final int PARENT_TAG = 24;
     static final int LINK = PARENT_TAG;
-    static final int USE_BITS = 32;
+    static final int HOST_TURNS = 32;
+    static final int NVME_TURNS = 40;
     static final int HEADER_BYTES = 64;
 
     static final int BLOCK_BYTES = 24;
     static final int TAG = 0;
     static final int HOST = 8;
     static final int NVME = 16;
+
+    /** Of an extent, all but the page: what blocks between two turns have in common. */
+    static final long SEGMENT_AND_GENERATION = ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
 
     private static final long CHECKSUM_MASK = 0xffff_ffffL;
 
@@ -176,7 +181,8 @@ final class Runs implements AutoCloseable {
         memory.putInt(base + NAMESPACE, namespace);
         memory.putInt(base + DEPTH, depth);
         memory.putLong(base + PARENT_TAG, parentTag);
-        memory.putLong(base + USE_BITS, 0);
+        memory.putLong(base + HOST_TURNS, 0);
+        memory.putLong(base + NVME_TURNS, 0);
         endChange(run);
         return run;
     }
@@ -208,26 +214,69 @@ final class Runs implements AutoCloseable {
         memory.putLong(block + HOST, tier == Tier.HOST ? extent : Extent.NONE);
         memory.putLong(block + NVME, tier == Tier.NVME ? extent : Extent.NONE);
         memory.putLong(sizeOffset(place), size);
+        putTurns(place, HOST_TURNS, turns(place, HOST, HOST_TURNS, memory.getLong(block + HOST)));
+        putTurns(place, NVME_TURNS, turns(place, NVME, NVME_TURNS, memory.getLong(block + NVME)));
     }
 
     /** Sets one extent of a block whose content stays the same. */
     void setExtent(long place, Tier tier, long extent) {
-        // Partner: the reader's acquire of the generation or of what it read the place from.
-        memory.putLongRelease(block(place) + (tier == Tier.HOST ? HOST : NVME), extent);
+        if (tier == Tier.HOST) {
+            setExtent(place, HOST, HOST_TURNS, extent);
+        } else {
+            setExtent(place, NVME, NVME_TURNS, extent);
+        }
+    }
+
+    private void setExtent(long place, int column, int turnsAt, long extent) {
+        long turns = turns(place, column, turnsAt, extent);
+        if (turns == memory.getLong(base(place) + turnsAt)) {
+            // Partner: the reader's acquire of the generation or of what it read the place from.
+            memory.putLongRelease(block(place) + column, extent);
+        } else {
+            beginChange(place);
+            memory.putLong(block(place) + column, extent);
+            putTurns(place, turnsAt, turns);
+            endChange(place);
+        }
+    }
+
+    /** What a column's turns are once the block at a place has an extent there. */
+    private long turns(long place, int column, int turnsAt, long extent) {
+        int offset = Place.offset(place);
+        long block = block(place);
+        long turns = memory.getLong(base(place) + turnsAt);
+        if (offset > 0) {
+            turns = withBit(turns, offset, isTurn(memory.getLong(block - BLOCK_BYTES + column), extent));
+        }
+        if (offset + 1 < count(place)) {
+            turns = withBit(turns, offset + 1, isTurn(extent, memory.getLong(block + BLOCK_BYTES + column)));
+        }
+        return turns;
+    }
+
+    private static boolean isTurn(long before, long extent) {
+        return ((before ^ extent) & SEGMENT_AND_GENERATION) != 0;
+    }
+
+    private static long withBit(long bits, int bit, boolean set) {
+        return set ? bits | 1L << bit : bits & ~(1L << bit);
+    }
+
+    private void putTurns(long place, int turnsAt, long turns) {
+        memory.putLong(base(place) + turnsAt, turns);
     }
 
     /** Zeroes stale extents of a block, so that a wrapped generation can't revive them; whether it is live. */
     boolean scrub(long place) {
-        long block = block(place);
-        return scrub(block + HOST, host) | scrub(block + NVME, nvme);
+        return scrub(place, HOST, HOST_TURNS, host) | scrub(place, NVME, NVME_TURNS, nvme);
     }
 
-    private boolean scrub(long offset, Generations generations) {
-        long extent = memory.getLong(offset);
+    private boolean scrub(long place, int column, int turnsAt, Generations generations) {
+        long extent = memory.getLong(block(place) + column);
         if (extent == Extent.NONE || generations.isLive(extent)) {
             return extent != Extent.NONE;
         }
-        memory.putLongRelease(offset, Extent.NONE);
+        setExtent(place, column, turnsAt, Extent.NONE);
         return false;
     }
 
@@ -245,10 +294,10 @@ final class Runs implements AutoCloseable {
         memory.copyFrom(to + COUNT, memory, from + COUNT, HEADER_BYTES - COUNT + (long) count * BLOCK_BYTES);
         memory.copyFrom(sizeOffset(copy), memory, sizeOffset(run), (long) count * Long.BYTES);
         memory.copyFrom(key0Offset(copy), memory, key0Offset(run), (long) count * Long.BYTES);
+        endChange(copy);
         for (int i = 0; i < count; i++) {
             scrub(copy | i); // a sweep that has passed here already must not miss what was stale before it began
         }
-        endChange(copy);
         return copy;
     }
 

@@ -1,0 +1,87 @@
+package io.orbitkv.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.orbitkv.kit.Seed;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.Tier;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Goal: a run's turns always say where its extents go over to another segment or generation, since a match looks at one
+ * extent between two turns only.
+ *
+ * <p>Method: random appends, changes of extents, raised generations, scrubs, moves to other classes; after each, every
+ * turn is compared with what the extents themselves say.
+ */
+class RunTurnsTest {
+    private static final int SEGMENTS = 6;
+    private static final int STEPS = 20_000;
+
+    @Test
+    void turnsAreWhatTheExtentsSay() {
+        long seed = Seed.of(RunTurnsTest.class);
+        SplittableRandom random = new SplittableRandom(seed);
+        try (Generations host = new Generations(SEGMENTS);
+                Generations nvme = new Generations(SEGMENTS);
+                Runs runs = new Runs(10_000, host, nvme)) {
+            long run = runs.start(0, 1, 0, 0);
+            for (int step = 0; step < STEPS; step++) {
+                int count = runs.count(run);
+                Tier tier = random.nextBoolean() ? Tier.HOST : Tier.NVME;
+                Generations generations = tier == Tier.HOST ? host : nvme;
+                int segment = random.nextInt(SEGMENTS);
+                long extent = Extent.pack(segment, random.nextInt(100), generations.current(segment));
+                switch (count == 0 ? 0 : random.nextInt(8)) {
+                    case 0, 1 -> {
+                        if (runs.hasRoom(run)) {
+                            runs.append(run, random.nextLong(), random.nextLong(), tier, extent, 1);
+                        }
+                    }
+                    case 2 -> runs.setExtent(run | random.nextInt(count), tier, extent);
+                    case 3 -> runs.setExtent(run | random.nextInt(count), tier, Extent.NONE);
+                    case 4 -> runs.overwrite(run | random.nextInt(count), tier, extent, 1);
+                    case 5 -> generations.raise(segment);
+                    case 6 -> runs.scrub(run | random.nextInt(count));
+                    default -> run = step % 97 == 0 ? restart(runs, run) : grown(runs, run);
+                }
+                check(runs, run, step);
+            }
+        }
+    }
+
+    /** Moves a full run to the next class. */
+    private static long grown(Runs runs, long run) {
+        if (runs.hasRoom(run) || Place.sizeClass(run) == Runs.CLASS_MAX) {
+            return run;
+        }
+        long copy = runs.copy(run, Place.sizeClass(run) + 1);
+        runs.free(run);
+        return copy;
+    }
+
+    /** Cuts a run, and goes on with what is left of it, so that bits behind its end are used again. */
+    private static long restart(Runs runs, long run) {
+        runs.truncate(run, (runs.count(run) + 1) / 2);
+        return run;
+    }
+
+    private static void check(Runs runs, long run, int step) {
+        for (int i = 1; i < runs.count(run); i++) {
+            long hostTurns = runs.memory().getLong(Runs.base(run) + Runs.HOST_TURNS);
+            long nvmeTurns = runs.memory().getLong(Runs.base(run) + Runs.NVME_TURNS);
+            String where = "step " + step + ", block " + i;
+            assertEquals(isTurn(runs, run, i, Tier.HOST), (hostTurns >>> i & 1) == 1, where);
+            assertEquals(isTurn(runs, run, i, Tier.NVME), (nvmeTurns >>> i & 1) == 1, where);
+        }
+    }
+
+    private static boolean isTurn(Runs runs, long run, int i, Tier tier) {
+        long before = runs.extent(run | i - 1, tier);
+        long extent = runs.extent(run | i, tier);
+        return Extent.segment(before) != Extent.segment(extent)
+                || Extent.generation(before) != Extent.generation(extent);
+    }
+}
