@@ -16,7 +16,13 @@ final class QueryPath {
     private final long leaseNanos;
     private final Lease miss;
 
-    QueryPath(PrefixIndex index, Leases leases, Counters counters, Admission admission, int queryBlocksMax, long leaseNanos) {
+    QueryPath(
+            PrefixIndex index,
+            Leases leases,
+            Counters counters,
+            Admission admission,
+            int queryBlocksMax,
+            long leaseNanos) {
         this.index = index;
         this.leases = leases;
         this.counters = counters;
