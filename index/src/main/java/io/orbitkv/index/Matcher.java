@@ -64,11 +64,7 @@ final class Matcher {
         int ahead = 1;
         while (at < count) {
             int looks = Math.min(ahead, (count - at + Runs.BLOCKS_MAX - 1) / Runs.BLOCKS_MAX);
-            if (table != null) {
-                lookUp(salt, at, looks, into);
-            } else {
-                lookUpPlainly(salt, at, looks, into);
-            }
+            lookUp(salt, at, looks, into);
             int stride = at;
             int consumed = 0;
             fetch(namespace, at, looks, count, into);
@@ -94,6 +90,10 @@ final class Matcher {
 
     /** Looks up keys a stride apart, in three passes, so that the misses of each pass overlap. */
     private void lookUp(long salt, int at, int looks, Match into) {
+        if (table == null) {
+            lookUpPlainly(salt, at, looks, into);
+            return;
+        }
         for (int k = 0; k < looks; k++) {
             long key0 = into.keys.getLong((at + k * Runs.BLOCKS_MAX) * PrefixIndex.KEY_BYTES);
             long hash = PrefixIndex.hash(key0, salt);

@@ -147,7 +147,8 @@ class DirectoryTest {
             assertEquals(DirectoryKind.OPEN_ADDRESSING, DirectoryKind.configured());
             System.setProperty(DirectoryKind.PROPERTY, "btree");
             OrbitKvException refused = assertThrows(OrbitKvException.class, DirectoryKind::configured);
-            assertTrue(refused.getMessage().contains("btree") && refused.getMessage().contains("chronicle"));
+            assertTrue(refused.getMessage().contains("btree")
+                    && refused.getMessage().contains("chronicle"));
             System.clearProperty(DirectoryKind.PROPERTY);
             assertEquals(DirectoryKind.OPEN_ADDRESSING, DirectoryKind.configured());
         } finally {

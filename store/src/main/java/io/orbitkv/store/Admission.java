@@ -44,12 +44,15 @@ final class Admission implements Agent, AutoCloseable {
 
     /** Takes blocks that were refused once. */
     interface SecondOffer {
+        /** The next blocks are of this namespace at this epoch. */
+        void begin(long namespaceId64, int epoch);
+
         /**
          * Offers a block to the drive, if it lies in host memory only.
          *
          * @return whether it is on its way now
          */
-        boolean offer(long namespaceId64, int epoch, MutableDirectBuffer keys, int keyOffset);
+        boolean offer(DirectBuffer keys, int keyOffset);
     }
 
     /**
@@ -166,18 +169,20 @@ final class Admission implements Agent, AutoCloseable {
 
     private void onUsed(MutableDirectBuffer buffer, int at) {
         long id64 = buffer.getLong(at);
-        int epoch = buffer.getInt(at + Uses.EPOCH);
         int count = buffer.getInt(at + Uses.COUNT);
         long stored = buffer.getLong(at + Uses.STORED);
         long hostOnly = buffer.getLong(at + Uses.HOST_ONLY);
         long branch = buffer.getLong(at + Uses.BRANCH);
         policy.begin();
+        if (hostOnly != 0) {
+            offers.begin(id64, buffer.getInt(at + Uses.EPOCH));
+        }
         for (int i = 0; i < count; i++) {
             int key = at + Uses.KEYS + i * PrefixIndex.KEY_BYTES;
             long tag = History.tag(id64, buffer, key);
             history.see(tag);
             policy.use(tag, (stored >>> i & 1) != 0 ? NvmeAdmission.NO_BRANCH : branch);
-            if ((hostOnly >>> i & 1) != 0 && offers.offer(id64, epoch, buffer, key)) {
+            if ((hostOnly >>> i & 1) != 0 && offers.offer(buffer, key)) {
                 offered.lazySet(offered.get() + 1);
             }
         }

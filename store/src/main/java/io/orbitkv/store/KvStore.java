@@ -35,9 +35,10 @@ import org.agrona.concurrent.SystemNanoClock;
  * A log-structured store for KV blocks: query finds the longest stored prefix of a prompt, restore puts its blocks
  * back, save takes new ones in.
  *
- * <p>Safe from any thread. Blocks lie in host memory first and are written to the drive right behind the save; what was
- * written survives a kill of the process, what was flushed survives a power loss (see {@link #sync}). A block may be
- * forgotten at any time to make room; wrong bytes are never returned.
+ * <p>Safe from any thread. Blocks lie in host memory first and are written to the drive right behind the save, all of
+ * them or those that {@link StoreOptions#admission()} lets in; what was written survives a kill of the process, what was
+ * flushed survives a power loss (see {@link #sync}). A block may be forgotten at any time to make room; wrong bytes are
+ * never returned.
  *
  * <p>Save, query and restore allocate no heap memory once they are warm, and hold no lock across a copy or I/O.
  */
@@ -186,7 +187,8 @@ public final class KvStore implements AutoCloseable {
                     admission,
                     options.openSegments(),
                     opened.nextPosition() - 1);
-            admission.offersTo(new SecondOffers(writerLock, index, saves, families::numberOf));
+            admission.offersTo(
+                    new SecondOffers(writerLock, index, host, saves, families::numberOf, options.openSegments()));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             RestoreEstimate estimate = new RestoreEstimate();
             queries = new QueryPath(
@@ -433,7 +435,8 @@ public final class KvStore implements AutoCloseable {
     }
 
     /**
-     * Waits until blocks are safe.
+     * Waits until blocks are safe. Blocks that admission kept in host memory have no position: nobody waits for them,
+     * and they do not survive the process ({@link SaveResult#admitted()}).
      *
      * @param position up to which block: {@link SaveResult#position()}, or {@link #acceptedPosition()} for all
      * @param level how safe
@@ -583,7 +586,7 @@ public final class KvStore implements AutoCloseable {
         return report;
     }
 
-    /** Position of the last block that was taken in. */
+    /** Position of the last block that was sent to the drive. */
     public long acceptedPosition() {
         return saves.acceptedPosition();
     }

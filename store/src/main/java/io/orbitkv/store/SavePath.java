@@ -1,6 +1,5 @@
 package io.orbitkv.store;
 
-import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.index.PrefixIndex.Publication;
 import io.orbitkv.nativeio.Extent;
@@ -12,7 +11,6 @@ import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.HostTier;
 import io.orbitkv.tiers.NvmeTier;
 import io.orbitkv.tiers.TierState;
-import org.agrona.DirectBuffer;
 
 /**
  * Takes blocks in: claim pages, copy and checksum, publish.
@@ -255,33 +253,14 @@ final class SavePath {
         return position;
     }
 
-    /**
-     * Offers a block that lies in host memory and was never offered before to the drive.
-     *
-     * @param number of its namespace in the index
-     * @param seen working room of the caller
-     * @param listing working room of the caller
-     * @return whether it is on its way
-     */
-    boolean offerAgain(int number, DirectBuffer key, int keyOffset, Match seen, BlockListing listing) {
-        synchronized (writerLock) {
-            if (nvme.state() != TierState.SERVING
-                    || nvme.queueFree() - promised <= 0
-                    || index.match(number, key, keyOffset, 1, seen) == 0
-                    || seen.extent(Tier.NVME, 0) != Extent.NONE
-                    || !host.pin(seen.extent(Tier.HOST, 0))) {
-                return false;
-            }
-            long extent = seen.extent(Tier.HOST, 0);
-            if (host.listing(extent, listing).birth() != NEVER_OFFERED || !listing.sameKey(key, keyOffset)) {
-                host.unpin(extent);
-                return false;
-            }
-            int open = host.laneOf(extent);
-            offer(extent, listing, open >= 0 ? open : (int) Long.remainderUnsigned(key.getLong(keyOffset), lanes));
-            acceptedPublished = accepted;
-            return true;
-        }
+    /** Sends a pinned block to the drive that was refused when it was saved. Under the writer lock. */
+    void offerAgain(long extent, BlockListing listing, int lane) {
+        acceptedPublished = offer(extent, listing, lane);
+    }
+
+    /** Whether the drive takes a block beside those that saves have claimed pages for. Under the writer lock. */
+    boolean hasRoomOnDrive() {
+        return nvme.state() == TierState.SERVING && nvme.queueFree() - promised > 0;
     }
 
     /** A full index sweeps dead runs before it refuses. */

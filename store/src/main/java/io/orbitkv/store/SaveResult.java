@@ -99,7 +99,7 @@ public final class SaveResult {
 
     @Override
     public String toString() {
-        return "present " + present + ", accepted " + accepted + " (admitted " + admitted + "), dropped " + dropped + " (" + reason + "), position "
-                + position;
+        return "present " + present + ", accepted " + accepted + " (admitted " + admitted + "), dropped " + dropped
+                + " (" + reason + "), position " + position;
     }
 }

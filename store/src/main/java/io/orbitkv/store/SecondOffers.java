@@ -5,34 +5,85 @@ import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Tier;
 import io.orbitkv.tiers.BlockListing;
-import org.agrona.MutableDirectBuffer;
+import io.orbitkv.tiers.HostTier;
+import org.agrona.DirectBuffer;
 
 /** Offers blocks to the drive that were refused when they were saved. One thread. */
 final class SecondOffers implements Admission.SecondOffer {
     private final Object writerLock;
     private final PrefixIndex index;
+    private final HostTier host;
     private final SavePath saves;
     private final LogListener.IndexNumbers numbers;
+    private final int lanes;
     private final Match found = Match.ofExtents(1);
     private final BlockListing listing = new BlockListing();
 
-    SecondOffers(Object writerLock, PrefixIndex index, SavePath saves, LogListener.IndexNumbers numbers) {
+    // What the next blocks are of.
+    private long id64;
+    private int epoch;
+    private int number;
+
+    SecondOffers(
+            Object writerLock,
+            PrefixIndex index,
+            HostTier host,
+            SavePath saves,
+            LogListener.IndexNumbers numbers,
+            int lanes) {
         this.writerLock = writerLock;
         this.index = index;
+        this.host = host;
         this.saves = saves;
         this.numbers = numbers;
+        this.lanes = lanes;
     }
 
     @Override
-    public boolean offer(long namespaceId64, int epoch, MutableDirectBuffer keys, int keyOffset) {
-        int number;
+    public void begin(long namespaceId64, int namespaceEpoch) {
+        id64 = namespaceId64;
+        epoch = namespaceEpoch;
         synchronized (writerLock) {
-            number = numbers.of(namespaceId64, epoch);
+            number = numbers.of(namespaceId64, namespaceEpoch);
         }
+    }
+
+    @Override
+    public boolean offer(DirectBuffer keys, int keyOffset) {
         // Most blocks that are found stored lie on the drive: a look without the lock tells.
-        return number >= 0
-                && index.match(number, keys, keyOffset, 1, found) == 1
-                && found.extent(Tier.NVME, 0) == Extent.NONE
-                && saves.offerAgain(number, keys, keyOffset, found, listing);
+        return number >= 0 && liesInHostOnly(keys, keyOffset) && offerNow(keys, keyOffset);
+    }
+
+    private boolean liesInHostOnly(DirectBuffer keys, int keyOffset) {
+        return index.match(number, keys, keyOffset, 1, found) == 1 && found.extent(Tier.NVME, 0) == Extent.NONE;
+    }
+
+    private boolean offerNow(DirectBuffer keys, int keyOffset) {
+        synchronized (writerLock) {
+            if (!saves.hasRoomOnDrive() || !liesInHostOnly(keys, keyOffset)) {
+                return false;
+            }
+            long extent = found.extent(Tier.HOST, 0);
+            if (!host.pin(extent)) {
+                return false;
+            }
+            if (!isRefused(extent, keys, keyOffset)) {
+                host.unpin(extent);
+                return false;
+            }
+            int open = host.laneOf(extent);
+            saves.offerAgain(
+                    extent, listing, open >= 0 ? open : (int) Long.remainderUnsigned(keys.getLong(keyOffset), lanes));
+            return true;
+        }
+    }
+
+    /** The block is the one meant, and not on its way to the drive already. */
+    private boolean isRefused(long extent, DirectBuffer keys, int keyOffset) {
+        host.listing(extent, listing);
+        return listing.birth() == SavePath.NEVER_OFFERED
+                && listing.sameKey(keys, keyOffset)
+                && listing.namespaceId64() == id64
+                && listing.namespaceEpoch() == epoch;
     }
 }

@@ -25,7 +25,7 @@ package io.orbitkv.store;
  * @param readErrors reads that the drive answered with an error
  * @param readTimeouts restores that gave up on a drive
  * @param clears scoped clears
- * @param acceptedPosition position of the last block taken in
+ * @param acceptedPosition position of the last block sent to the drive
  * @param writtenPosition up to where blocks survive a kill
  * @param durablePosition up to where blocks survive a power loss
  * @param nvmeAdmittedBlocks blocks written to the log

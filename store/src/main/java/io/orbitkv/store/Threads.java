@@ -22,7 +22,7 @@ final class Threads implements Driver {
     /** How long the agent beside the others sleeps when it has just had work, and when it has not for long. */
     private static final long BESIDE_NANOS_MIN = 500_000;
 
-    private static final long BESIDE_NANOS_MAX = 16_000_000;
+    private static final long BESIDE_NANOS_MAX = 100_000_000;
 
     private final LogThread log;
     private final AgentRunner logRunner;

@@ -48,8 +48,8 @@ final class Uses implements AutoCloseable {
     /** Messages of one step of the reader. */
     private static final int MESSAGES_MAX = 64;
 
-    private final MemoryRegion memory =
-            MemoryRegion.anonymous(RING_BYTES + RingBufferDescriptor.TRAILER_LENGTH, PageKind.SMALL, MemoryPurpose.STAGING);
+    private final MemoryRegion memory = MemoryRegion.anonymous(
+            RING_BYTES + RingBufferDescriptor.TRAILER_LENGTH, PageKind.SMALL, MemoryPurpose.STAGING);
     private final ManyToOneRingBuffer ring;
     private final LongAdder dropped = new LongAdder();
 

@@ -54,8 +54,10 @@ class ResourceTest {
         private Idler() {}
 
         public static void main(String[] args) throws Exception {
-            StoreOptions options =
-                    StoreOptions.in(Path.of(args[0])).poolBytes(16 * MIB).capBytes(64 * MIB);
+            StoreOptions options = StoreOptions.in(Path.of(args[0]))
+                    .poolBytes(16 * MIB)
+                    .capBytes(64 * MIB)
+                    .admission(AdmissionPolicy.DUEL); // has every thread that there is
             try (KvStore store = KvStore.open(options)) {
                 ShardHandle shard =
                         store.openFamily(Modelled.family(8 * KIB).build()).shard(0);

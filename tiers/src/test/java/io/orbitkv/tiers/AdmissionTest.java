@@ -257,9 +257,7 @@ class AdmissionTest {
         @Override
         public void use(long tag, long branch) {
             boolean sampled = branch != 0
-                    && Long.compareUnsigned(
-                                    branch * 0x9E3779B97F4A7C15L,
-                                    shift == 0 ? -1L : (1L << 64 - shift) - 1)
+                    && Long.compareUnsigned(branch * 0x9E3779B97F4A7C15L, shift == 0 ? -1L : (1L << 64 - shift) - 1)
                             <= 0;
             if (shift > 0 && !sampled && !recent.seen(tag) && !all.has(tag) && !reuse.has(tag)) {
                 return;
@@ -355,7 +353,8 @@ class AdmissionTest {
 
         boolean seen(long tag) {
             int last = turns.size() - 1;
-            return turns.get(last).contains(tag) || last > 0 && turns.get(last - 1).contains(tag);
+            return turns.get(last).contains(tag)
+                    || last > 0 && turns.get(last - 1).contains(tag);
         }
 
         boolean see(long tag) {
