@@ -131,6 +131,7 @@ final class DemoChild implements Callable<Integer> {
         return StoreOptions.in(options.data)
                 .poolBytes(options.poolBytes)
                 .capBytes(options.capBytes)
+                .policy(options.policy)
                 .blockBytesLargest(blockBytes)
                 .queryBlocksMax(Math.max(1 << 14, workload.longest()));
     }

@@ -1,5 +1,6 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -56,6 +57,16 @@ final class DemoOptions {
             description = "Bytes that the data folder may take on the drive, all files together."
                     + " Default: ${DEFAULT-VALUE}.")
     long capBytes;
+
+    @Option(
+            names = "--policy",
+            paramLabel = "<policy>",
+            defaultValue = "second-chance",
+            converter = PolicyName.class,
+            completionCandidates = PolicyName.class,
+            description = "What leaves memory and drive when room is needed: ${COMPLETION-CANDIDATES}."
+                    + " Default: ${DEFAULT-VALUE}.")
+    EvictionPolicy policy;
 
     @Option(
             names = "--requests",
@@ -117,6 +128,7 @@ final class DemoOptions {
                 "--block-bytes=" + blockBytes,
                 "--pool-size=" + poolBytes,
                 "--cap=" + capBytes,
+                "--policy=" + PolicyName.of(policy),
                 "--seed=" + seed));
         if (trace != null) {
             arguments.add("--trace=" + trace.toAbsolutePath());

@@ -62,8 +62,8 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     private final SegmentQueue waitingMoves;
     private volatile int movesWaiting;
     private boolean moving;
-    private volatile long evictedSegments;
-    private volatile long usedBlocksDropped;
+    private long evictedSegments;
+    private long usedBlocksDropped;
     private int sealNext;
 
     /**
