@@ -20,7 +20,8 @@ final class PolicyName implements ITypeConverter<EvictionPolicy>, Iterable<Strin
                 return policy;
             }
         }
-        throw new TypeConversionException("'" + text + "' is no eviction policy; take one of " + String.join(", ", this));
+        throw new TypeConversionException(
+                "'" + text + "' is no eviction policy; take one of " + String.join(", ", this));
     }
 
     @Override

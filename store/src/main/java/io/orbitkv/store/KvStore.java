@@ -129,7 +129,11 @@ public final class KvStore implements AutoCloseable {
         Resources made = new Resources();
         try {
             host = made.keep(new HostTier(
-                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind(), options.policy()));
+                    options.poolBytes(),
+                    sizes.hostSegmentBytes(),
+                    options.openSegments(),
+                    options.pageKind(),
+                    options.policy()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(folder, sized(opening, options, sizes, folder), maker, clock, options.probe());

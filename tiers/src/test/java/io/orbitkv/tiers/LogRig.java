@@ -62,7 +62,12 @@ final class LogRig implements NvmeListener, AutoCloseable {
         this.seed = seed;
         this.lastPosition = initial.lastPosition();
         this.lastWritten = initial.lastPosition();
-        this.host = new HostTier((long) hostSegmentBytes * HOST_SEGMENTS, hostSegmentBytes, 4, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE);
+        this.host = new HostTier(
+                (long) hostSegmentBytes * HOST_SEGMENTS,
+                hostSegmentBytes,
+                4,
+                PageKind.SMALL,
+                EvictionPolicy.SECOND_CHANCE);
         this.generations = new Generations(geometry.segments());
         this.log = new NvmeTier(folder, geometry, initial, generations, host, this, clock, probe, options);
     }

@@ -61,14 +61,7 @@ class SegmentMoverTest {
                     .withRing(gen.between(8, 64), 4)
                     .withEviction(policy);
             rig = new LogRig(
-                    folder,
-                    geometry,
-                    new LogState(segments),
-                    128 << 10,
-                    folder.clock(),
-                    folder.probe(),
-                    options,
-                    seed);
+                    folder, geometry, new LogState(segments), 128 << 10, folder.clock(), folder.probe(), options, seed);
             rig.log.onStart();
         }
 
@@ -211,7 +204,9 @@ class SegmentMoverTest {
                 rig.step();
             }
             rig.drain();
-            assertTrue(rig.log.counters().segmentsReused() > 24, "reused: " + rig.log.counters().segmentsReused());
+            assertTrue(
+                    rig.log.counters().segmentsReused() > 24,
+                    "reused: " + rig.log.counters().segmentsReused());
             rig.stop();
             assertEquals(rig.offered.keySet(), rig.written.keySet(), "everything that was offered was written");
             if (policy != EvictionPolicy.SECOND_CHANCE) {
