@@ -1,5 +1,6 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +60,16 @@ final class DemoOptions {
     long capBytes;
 
     @Option(
+            names = "--policy",
+            paramLabel = "<policy>",
+            defaultValue = "second-chance",
+            converter = PolicyName.class,
+            completionCandidates = PolicyName.class,
+            description = "What leaves memory and drive when room is needed: ${COMPLETION-CANDIDATES}."
+                    + " Default: ${DEFAULT-VALUE}.")
+    EvictionPolicy policy;
+
+    @Option(
             names = "--requests",
             paramLabel = "<n>",
             description =
@@ -112,6 +123,7 @@ final class DemoOptions {
         child.blockBytes = Math.toIntExact(blockBytes);
         child.poolBytes = poolBytes;
         child.capBytes = capBytes;
+        child.policy = policy;
         child.seed = seed;
         return child;
     }

@@ -247,7 +247,10 @@ class PrefixIndexTest {
             }
             long other = Extent.pack(Extent.segment(row.host), Extent.page(row.host) ^ 1, Extent.generation(row.host));
             assertTrue(!index.forget(namespace, node.key, 0, Tier.HOST, other), this::where);
+            assertTrue(!index.holds(namespace, node.key, 0, Tier.HOST, other), this::where);
+            assertTrue(index.holds(namespace, node.key, 0, Tier.HOST, row.host), this::where);
             assertTrue(index.forget(namespace, node.key, 0, Tier.HOST, row.host), this::where);
+            assertTrue(!index.holds(namespace, node.key, 0, Tier.HOST, row.host), this::where);
             row.host = Extent.NONE;
         }
 

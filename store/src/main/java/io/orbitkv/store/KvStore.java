@@ -142,7 +142,11 @@ public final class KvStore implements AutoCloseable {
         Resources made = new Resources();
         try {
             host = made.keep(new HostTier(
-                    options.poolBytes(), sizes.hostSegmentBytes(), options.openSegments(), options.pageKind(), options.policy()));
+                    options.poolBytes(),
+                    sizes.hostSegmentBytes(),
+                    options.openSegments(),
+                    options.pageKind(),
+                    options.policy()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(given, sized(opening, options, sizes, given), maker, clock, options.probe());

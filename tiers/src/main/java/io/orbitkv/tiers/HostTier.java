@@ -9,7 +9,6 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.Resources;
 import java.util.Arrays;
-import java.util.function.IntPredicate;
 
 /**
  * Host memory as a log: a pool cut into equal segments, filled page by page, given up as a whole in the order that an
@@ -25,19 +24,15 @@ import java.util.function.IntPredicate;
  * </pre>
  *
  * <p>A victim with used blocks is set aside where the policy appends them again: whoever has claimed pages asks with
- * {@link #beginMove} whether one waits, copies its used blocks without any lock, and ends it. At most
- * {@link #MOVES_MAX} wait; beyond, and where nothing else can be given up, used blocks go with their segment.
+ * {@link #beginMove} whether one waits, copies its used blocks without any lock, and ends it. A few may wait; beyond,
+ * and where nothing else can be given up, used blocks go with their segment.
  *
  * <p>Claims, moves, {@link #laneOf} and {@link #evictOldest} are called by one thread at a time (the store's writer
  * lock); pins, marks and reads are safe from any thread. A pin protects a segment's bytes for milliseconds; a segment with
  * pins is never reused.
  */
 public final class HostTier implements HostBlocks, AutoCloseable {
-    /** Most victims that wait for their used blocks to be appended again; one in {@link #SEGMENTS_A_MOVE} at most. */
-    static final int MOVES_MAX = 8;
-
-    private static final int SEGMENTS_A_MOVE = 16;
-    private static final int NOBODY = -1;
+    private static final int NOBODY = HostVictims.NOBODY;
 
     private final int segmentBytes;
     private final int segmentPages;
@@ -47,23 +42,13 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     private final MemoryRegion listingOfPage;
     private final Generations generations;
     private final SegmentPins pins;
-    private final VictimPolicy policy;
     private final SegmentUse use;
-    private final IntPredicate canLeave;
+    private final HostVictims victims;
 
     private final int[] openSegment;
     private final int lanes;
-    private final int movesMax;
     private final int[] nextPage;
     private final int[] blocks;
-    private final SegmentQueue free;
-    private final SegmentQueue sealed;
-    private final SegmentQueue draining;
-    private final SegmentQueue waitingMoves;
-    private volatile int movesWaiting;
-    private boolean moving;
-    private volatile long evictedSegments;
-    private volatile long usedBlocksDropped;
     private int sealNext;
 
     /**
@@ -89,19 +74,10 @@ public final class HostTier implements HostBlocks, AutoCloseable {
                             + " bytes, or segments smaller");
         }
         this.lanes = openSegments;
-        this.movesMax = Math.min(MOVES_MAX, segments / SEGMENTS_A_MOVE);
-        this.openSegment = new int[openSegments + (movesMax > 0 ? 1 : 0)];
+        this.openSegment = new int[openSegments + (HostVictims.movesMax(segments) > 0 ? 1 : 0)];
         Arrays.fill(openSegment, NOBODY);
-        this.policy = eviction.make();
         this.nextPage = new int[segments];
         this.blocks = new int[segments];
-        this.free = new SegmentQueue(segments);
-        this.sealed = new SegmentQueue(segments);
-        this.draining = new SegmentQueue(segments);
-        this.waitingMoves = new SegmentQueue(segments);
-        for (int segment = 0; segment < segments; segment++) {
-            free.addLast(segment);
-        }
         Resources made = new Resources();
         try {
             memory = made.keep(
@@ -118,7 +94,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         } finally {
             made.close();
         }
-        this.canLeave = pins::isFree;
+        this.victims = new HostVictims(segments, eviction.make(), use, generations, pins);
     }
 
     @Override
@@ -143,7 +119,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
 
     /** Segments reused so far. */
     public long evictedSegments() {
-        return evictedSegments;
+        return victims.evictedSegments();
     }
 
     /** Segments that stayed so far because at least half of their blocks were used. */
@@ -153,7 +129,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
 
     /** Used blocks that went with their segment so far, though the policy would have appended them again. */
     public long usedBlocksDropped() {
-        return usedBlocksDropped;
+        return victims.usedBlocksDropped();
     }
 
     // ---- use: any thread ----
@@ -194,14 +170,16 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         assert pages > 0 && pages <= segmentPages : "a block of " + bytes + " bytes was let through";
         int segment = openSegment[lane];
         if (segment == NOBODY || nextPage[segment] + pages > segmentPages) {
-            int next = takeSegment();
+            int next = victims.take();
             if (next == NOBODY) {
                 return Extent.NONE;
             }
             if (segment != NOBODY) {
-                seal(segment);
+                victims.seal(segment, blocks[segment]);
             }
             openSegment[lane] = next;
+            nextPage[next] = 0;
+            blocks[next] = 0;
             segment = next;
         }
         int page = nextPage[segment];
@@ -209,11 +187,6 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         listingOfPage.putShort(mapOffset(segment, page), (short) blocks[segment]++);
         pins.add(segment);
         return Extent.pack(segment, page, generations.current(segment));
-    }
-
-    private void seal(int segment) {
-        use.seal(segment, blocks[segment]);
-        sealed.addLast(segment);
     }
 
     /** The lane whose open segment holds this extent, or -1. */
@@ -234,12 +207,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      */
     public boolean evictOldest() {
         sealOne();
-        int segment = evict(false);
-        if (segment == NOBODY) {
-            return false;
-        }
-        free.addLast(segment);
-        return true;
+        return victims.evictWhole();
     }
 
     /**
@@ -252,92 +220,18 @@ public final class HostTier implements HostBlocks, AutoCloseable {
             sealNext = lane + 1 == openSegment.length ? 0 : lane + 1;
             int segment = openSegment[lane];
             if (segment != NOBODY && pins.isFree(segment)) {
-                seal(segment);
+                victims.seal(segment, blocks[segment]);
                 openSegment[lane] = NOBODY;
                 return;
             }
         }
     }
 
-    private int takeSegment() {
-        int segment = free.isEmpty() ? NOBODY : free.removeFirst();
-        if (segment == NOBODY) {
-            segment = drained();
-        }
-        if (segment == NOBODY) {
-            segment = evict(true);
-        }
-        if (segment != NOBODY) {
-            nextPage[segment] = 0;
-            blocks[segment] = 0;
-            use.clear(segment);
-        }
-        return segment;
-    }
-
-    private int drained() {
-        for (int segment = draining.first(); segment != SegmentQueue.NONE; segment = draining.after(segment)) {
-            if (pins.isFree(segment)) {
-                draining.remove(segment);
-                return segment;
-            }
-        }
-        return NOBODY;
-    }
-
-    /** Gives up segments until one is free; those with used blocks are set aside where that is wanted and possible. */
-    private int evict(boolean mayMove) {
-        for (int left = sealed.size(); left > 0; left--) {
-            int segment = policy.choose(sealed, use, canLeave);
-            if (segment == NOBODY) {
-                break;
-            }
-            sealed.remove(segment);
-            int used = policy.appendsAgain() ? use.usedBlocks(segment) : 0;
-            if (used > 0 && mayMove && waitingMoves.size() < movesMax) {
-                waitingMoves.addLast(segment);
-                movesWaiting = waitingMoves.size();
-            } else if (giveUp(segment, used)) {
-                return segment;
-            }
-        }
-        return evictWaiting();
-    }
-
-    /** Nothing else can leave: segments that wait to be moved go with their used blocks. */
-    private int evictWaiting() {
-        int segment = waitingMoves.first();
-        while (segment != NOBODY) {
-            int next = waitingMoves.after(segment);
-            if (pins.isFree(segment)) {
-                waitingMoves.remove(segment);
-                movesWaiting = waitingMoves.size();
-                if (giveUp(segment, use.usedBlocks(segment))) {
-                    return segment;
-                }
-            }
-            segment = next;
-        }
-        return NOBODY;
-    }
-
-    /** The written order: unlink (by generation), raise, pins zero, free. A reader that pinned meanwhile delays its segment. */
-    private boolean giveUp(int segment, int usedBlocks) {
-        generations.raise(segment);
-        evictedSegments++;
-        usedBlocksDropped += usedBlocks;
-        if (pins.isFree(segment)) {
-            return true;
-        }
-        draining.addLast(segment);
-        return false;
-    }
-
     // ---- moving used blocks ----
 
     /** Whether a victim waits whose used blocks are to be appended again. Any thread. */
     public boolean hasMoves() {
-        return movesWaiting > 0;
+        return victims.hasMoves();
     }
 
     /**
@@ -346,14 +240,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      * @return its number, to be given back with {@link #endMove}; -1 when none waits or one is being moved
      */
     public int beginMove() {
-        if (moving || waitingMoves.isEmpty()) {
-            return NOBODY;
-        }
-        moving = true;
-        int segment = waitingMoves.removeFirst();
-        movesWaiting = waitingMoves.size();
-        pins.add(segment);
-        return segment;
+        return victims.beginMove();
     }
 
     /**
@@ -368,15 +255,11 @@ public final class HostTier implements HostBlocks, AutoCloseable {
 
     /** Gives a victim up whose used blocks lie elsewhere now, but for some. */
     public void endMove(int segment, int usedBlocksLeft) {
-        moving = false;
-        pins.remove(segment);
-        if (giveUp(segment, usedBlocksLeft)) {
-            free.addLast(segment);
-        }
+        victims.endMove(segment, usedBlocksLeft);
     }
 
     /**
-     * Pins the segment of an extent, then checks its generation (partner: {@link #evict} raises, then checks pins).
+     * Pins the segment of an extent, then checks its generation (partner: giving up raises, then checks pins).
      *
      * @return false when the extent is stale: nothing is pinned then
      */

@@ -263,8 +263,8 @@ final class LogLane {
         long bytes = 0;
         int count = 0;
         for (; count < limit; count++) {
-            int pages = source.listing(queue.extent(queue.taken() + count), from)
-                    .pages();
+            int pages =
+                    source.listing(queue.extent(queue.taken() + count), from).pages();
             bytes += (long) pages * DiskFormat.PAGE_BYTES;
             end += pages; // the queue's sizes were checked one by one: at most 38 segments' pages
             if ((count > 0 && bytes > bytesMax)

@@ -55,7 +55,16 @@ public record NvmeOptions(
 
     /** 4 open segments, 4096 blocks queued, batches of 8 MiB after at most 2 ms, flushes every 100 ms. */
     public static NvmeOptions defaults() {
-        return new NvmeOptions(4, 4096, 8 << 20, 2_000_000, Durability.INTERVAL, 100_000_000, 128, 64, 256,
+        return new NvmeOptions(
+                4,
+                4096,
+                8 << 20,
+                2_000_000,
+                Durability.INTERVAL,
+                100_000_000,
+                128,
+                64,
+                256,
                 EvictionPolicy.SECOND_CHANCE);
     }
 

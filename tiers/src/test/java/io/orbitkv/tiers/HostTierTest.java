@@ -30,7 +30,8 @@ class HostTierTest {
 
     @Test
     void claimsOfALaneLieBehindEachOther() {
-        try (HostTier tier = new HostTier(8L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
+        try (HostTier tier =
+                new HostTier(8L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
             long first = tier.claim(1, 5000);
             long second = tier.claim(1, 1);
             assertEquals(Extent.segment(first), Extent.segment(second));
@@ -42,7 +43,8 @@ class HostTierTest {
 
     @Test
     void listingsBelongToTheirExtents() {
-        try (HostTier tier = new HostTier(8L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
+        try (HostTier tier =
+                new HostTier(8L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
             BlockListing view = new BlockListing();
             long[] extents = new long[10];
             for (int i = 0; i < extents.length; i++) {
@@ -57,7 +59,8 @@ class HostTierTest {
 
     @Test
     void aPinnedSegmentIsNeverReused() {
-        try (HostTier tier = new HostTier(8L * SEGMENT_BYTES, SEGMENT_BYTES, 1, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
+        try (HostTier tier =
+                new HostTier(8L * SEGMENT_BYTES, SEGMENT_BYTES, 1, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
             for (int i = 0; i < 8; i++) {
                 assertNotEquals(Extent.NONE, tier.claim(0, SEGMENT_BYTES));
             }
@@ -67,7 +70,8 @@ class HostTierTest {
 
     @Test
     void anEvictedExtentIsStale() {
-        try (HostTier tier = new HostTier(4L * SEGMENT_BYTES, SEGMENT_BYTES, 1, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
+        try (HostTier tier =
+                new HostTier(4L * SEGMENT_BYTES, SEGMENT_BYTES, 1, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
             long first = tier.claim(0, SEGMENT_BYTES);
             tier.unpin(first);
             for (int i = 0; i < 4; i++) {
@@ -82,7 +86,9 @@ class HostTierTest {
     @Test
     void aPoolWithoutRoomForItsOpenSegmentsIsRefused() {
         OrbitKvException refused = assertThrows(
-                OrbitKvException.class, () -> new HostTier(7L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE));
+                OrbitKvException.class,
+                () -> new HostTier(
+                        7L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE));
         assertEquals(ErrorCode.POOL_TOO_SMALL, refused.code());
         assertTrue(refused.getMessage().contains("make the pool at least " + 8 * SEGMENT_BYTES), refused.getMessage());
     }
@@ -91,7 +97,8 @@ class HostTierTest {
     void liveAndPinnedBlocksKeepTheirBytes() {
         Gen gen = new Gen(Seed.of(HostTierTest.class));
         LeakCheck leaks = LeakCheck.take();
-        try (HostTier tier = new HostTier(32L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
+        try (HostTier tier =
+                new HostTier(32L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
             Map<Long, Byte> contents = new HashMap<>();
             Deque<Long> pinned = new ArrayDeque<>();
             for (int step = 0; step < 50_000; step++) {

@@ -46,6 +46,7 @@ final class LogRig implements NvmeListener, AutoCloseable {
     private final byte[] key = new byte[BlockListing.KEY_BYTES];
     long lastPosition;
     long lastWritten;
+    final Map<Integer, Long> flushesAtMove = new HashMap<>();
     int moved;
     OrbitKvException failure;
 
@@ -62,7 +63,12 @@ final class LogRig implements NvmeListener, AutoCloseable {
         this.seed = seed;
         this.lastPosition = initial.lastPosition();
         this.lastWritten = initial.lastPosition();
-        this.host = new HostTier((long) hostSegmentBytes * HOST_SEGMENTS, hostSegmentBytes, 4, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE);
+        this.host = new HostTier(
+                (long) hostSegmentBytes * HOST_SEGMENTS,
+                hostSegmentBytes,
+                4,
+                PageKind.SMALL,
+                EvictionPolicy.SECOND_CHANCE);
         this.generations = new Generations(geometry.segments());
         this.log =
                 new NvmeTier(DataFolders.of(folder), geometry, initial, generations, host, this, clock, probe, options);
@@ -132,6 +138,7 @@ final class LogRig implements NvmeListener, AutoCloseable {
         assertTrue(generations.isLive(from), "given up before its copy was written");
         assertEquals(was.bytes(), block.storedBytes());
         written.put(block.birth(), new Written(was.position(), was.bytes(), to, log.useSequence(Extent.segment(to))));
+        flushesAtMove.put(Extent.segment(from), log.counters().flushes());
         moved++;
     }
 
@@ -140,6 +147,11 @@ final class LogRig implements NvmeListener, AutoCloseable {
             int segment, long useSequence, SegmentState state, int blocks, int payloadPages, int overheadPages) {
         segmentEvents.add(segment + ":" + useSequence + ":" + state);
         SegmentState was = segmentStates.getOrDefault(segment, SegmentState.FREE);
+        if (state == SegmentState.FREE) {
+            long flushes = flushesAtMove.getOrDefault(segment, -1L);
+            assertTrue(log.counters().flushes() > flushes, "given up before the copies of its blocks were flushed");
+            flushesAtMove.remove(segment);
+        }
         boolean follows = switch (state) {
             case FREE -> was == SegmentState.SEALED || was == SegmentState.DURABLE || was == SegmentState.FREE;
             case OPEN -> was == SegmentState.FREE;

@@ -49,7 +49,8 @@ class VictimPolicyTest {
         }
 
         private int leastRecent(List<Integer> free) {
-            long earliest = free.stream().map(last::get).min(Comparator.naturalOrder()).orElseThrow();
+            long earliest =
+                    free.stream().map(last::get).min(Comparator.naturalOrder()).orElseThrow();
             free.removeIf(segment -> last.get(segment) != earliest);
             return free.get(free.size() - 1);
         }
