@@ -54,7 +54,8 @@ final class BenchStore implements AutoCloseable {
                     .poolBytes(poolBytes)
                     .capBytes(capBytes)
                     .segmentBytes(segmentBytes)
-                    .blockBytesLargest(blockBytes));
+                    .blockBytesLargest(blockBytes)
+                    .promotionBytesMax(0)); // blocks stay in the tier that is measured
             FamilyHandle family = store.openFamily(Family.builder()
                     .modelId("bench")
                     .fingerprint("bench")
