@@ -58,7 +58,8 @@ final class BenchStore implements AutoCloseable {
         Path folder = newFolder(parent);
         KvStore store = null;
         try {
-            store = KvStore.open(options.apply(folder));
+            // Blocks stay in the tier that is measured.
+            store = KvStore.open(options.apply(folder).promotionBytesMax(0));
             FamilyHandle family = store.openFamily(Family.builder()
                     .modelId("bench")
                     .fingerprint("bench")

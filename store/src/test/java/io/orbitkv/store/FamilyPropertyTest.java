@@ -67,7 +67,9 @@ class FamilyPropertyTest {
                 assertTrue(padded < 65_536 || stats.restoredNvmeBlocks() > 0, stats::toString);
             }
         }
-        try (KvStore store = KvStore.open(options(folder).blockBytesLargest(blockBytes))) {
+        StoreOptions withoutPromotion =
+                options(folder).blockBytesLargest(blockBytes).promotionBytesMax(0);
+        try (KvStore store = KvStore.open(withoutPromotion)) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(blockBytes).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, BLOCKS_MAX)) {
