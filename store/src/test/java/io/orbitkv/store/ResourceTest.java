@@ -68,6 +68,9 @@ class ResourceTest {
                     modelled.restore(prompt, 0, 16, gen);
                     modelled.written();
                 }
+                while (store.stats().admission().historyBytes() == 0) {
+                    Thread.sleep(100); // its start compiles classes
+                }
                 Thread.sleep(3_000); // the JIT compilers come to rest
                 System.gc();
                 Thread.sleep(500);
