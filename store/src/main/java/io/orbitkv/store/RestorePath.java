@@ -64,9 +64,8 @@ final class RestorePath {
      */
     int restore(Workspace work, MemoryRegion keyMemory, int from, int count) {
         boolean direct = landsDirectly(work, count);
-        int turnMax = Math.max(
-                Workspace.TURN_BLOCKS_MAX,
-                (int) Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, TURN_BYTES_MAX / work.paddedBytes));
+        int turnMax = Math.max(Workspace.TURN_BLOCKS_MAX, (int)
+                Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, TURN_BYTES_MAX / work.paddedBytes));
         if (!direct) {
             turnMax = Math.min(turnMax, work.stagingBytes() / work.paddedBytes);
         }
