@@ -60,8 +60,7 @@ public final class DiskBench {
     }
 
     private static boolean canHaveHugePages() {
-        try (MemoryRegion probe =
-                MemoryRegion.anonymous(PROBE_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
+        try (MemoryRegion probe = MemoryRegion.anonymous(PROBE_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
             probe.fill(0, probe.bytes(), (byte) 1);
             return probe.hugeBytes() >= PROBE_BYTES * 9 / 10;
         }

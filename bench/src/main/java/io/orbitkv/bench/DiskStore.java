@@ -29,7 +29,8 @@ final class DiskStore implements AutoCloseable {
     private static final long PROMPT_BYTES = 512L << 20;
     private static final long POOL_BYTES = 1L << 30; // the default
     private static final long SOURCE_BYTES = 128L << 20;
-    private static final int PROMPTS_AT_ONCE = 8; // and segments that are open: a loaded drive is slow to write a header
+    private static final int PROMPTS_AT_ONCE =
+            8; // and segments that are open: a loaded drive is slow to write a header
     private static final long WAIT_NANOS = 50_000;
     private static final int SEGMENT_BLOCKS = 16;
     private static final int SEGMENT_BYTES_MIN = 4 << 20;
@@ -64,15 +65,19 @@ final class DiskStore implements AutoCloseable {
         random = new SplittableRandom(settings.seed());
         PageKind pages = hugePages ? PageKind.TRANSPARENT_HUGE : PageKind.SMALL;
         capBytes = settings.roundBytes() * 5 / 4 + 2 * POOL_BYTES;
-        bench = BenchStore.open(settings.folder(), blockBytes, settings.seed(), folder -> StoreOptions.in(folder)
-                .poolBytes(POOL_BYTES)
-                .capBytes(capBytes)
-                .segmentBytes(segmentBytes)
-                .blockBytesLargest(blockBytes)
-                .openSegments(PROMPTS_AT_ONCE)
-                .durability(Durability.WRITTEN)
-                .pageKind(pages)
-                .ringDepth(depth));
+        bench = BenchStore.open(
+                settings.folder(),
+                blockBytes,
+                settings.seed(),
+                folder -> StoreOptions.in(folder)
+                        .poolBytes(POOL_BYTES)
+                        .capBytes(capBytes)
+                        .segmentBytes(segmentBytes)
+                        .blockBytesLargest(blockBytes)
+                        .openSegments(PROMPTS_AT_ONCE)
+                        .durability(Durability.WRITTEN)
+                        .pageKind(pages)
+                        .ringDepth(depth));
         source = MemoryRegion.anonymous(SOURCE_BYTES, pages, MemoryPurpose.TOOL);
         target = bench.store.allocate((long) promptBlocks * blockBytes);
     }
@@ -206,8 +211,7 @@ final class DiskStore implements AutoCloseable {
     }
 
     private Lease query(int prompt) {
-        return bench.store.query(
-                bench.family, keys, prompt * promptBlocks * BenchStore.KEY_BYTES, promptBlocks);
+        return bench.store.query(bench.family, keys, prompt * promptBlocks * BenchStore.KEY_BYTES, promptBlocks);
     }
 
     private static void require(long got, int wanted) {

@@ -85,7 +85,9 @@ final class Fio {
     static Fio find(Path folder, long fileBytes) {
         String version;
         try {
-            Process process = new ProcessBuilder(program(), "--version").redirectErrorStream(true).start();
+            Process process = new ProcessBuilder(program(), "--version")
+                    .redirectErrorStream(true)
+                    .start();
             version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).trim();
             if (process.waitFor() != 0) {
                 throw new OrbitKvException(ErrorCode.NOT_AVAILABLE, "fio does not run: " + version + "; " + REMEDY);
@@ -200,7 +202,8 @@ final class Fio {
         if (section < 0 || bytes <= 0 || millis <= 0) {
             throw new OrbitKvException(
                     ErrorCode.CHILD_PROCESS,
-                    "fio reports " + bytes + " bytes in " + millis + " ms; take more --bytes, or another fio (3.33 works)");
+                    "fio reports " + bytes + " bytes in " + millis
+                            + " ms; take more --bytes, or another fio (3.33 works)");
         }
         return new Run((long) bytes, millis * 1e6, busy / 100 * millis * 1e6, hugeBytes, bufferBytes);
     }

@@ -9,8 +9,7 @@ import org.junit.jupiter.api.Test;
 
 /** Goal: fio's report is read right, and one that says nothing is refused. Method: reports as fio 3.33 writes them, cut short. */
 class FioTest {
-    private static final String REPORT =
-            """
+    private static final String REPORT = """
             {
               "fio version" : "fio-3.33",
               "jobs" : [
@@ -45,8 +44,7 @@ class FioTest {
     @Test
     void refusesAReportWithoutBytes() {
         String nothing = REPORT.replace("\"io_bytes\" : 1048576", "\"io_bytes\" : 0");
-        OrbitKvException e =
-                assertThrows(OrbitKvException.class, () -> Fio.parse(nothing, Fio.Work.READ, 0, 8));
+        OrbitKvException e = assertThrows(OrbitKvException.class, () -> Fio.parse(nothing, Fio.Work.READ, 0, 8));
         assertTrue(e.getMessage().contains("take more --bytes"), e.getMessage());
         assertThrows(OrbitKvException.class, () -> Fio.parse("", Fio.Work.READ, 0, 8));
     }

@@ -75,8 +75,7 @@ public class IndexBenchmark {
         floor = MemoryRegion.anonymous(
                 (long) (blocks + matchBlocks + 1) * ROW_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
         floor.fill(0, floor.bytes(), (byte) 1);
-        copied = MemoryRegion.anonymous(
-                (long) matchBlocks * ROW_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
+        copied = MemoryRegion.anonymous((long) matchBlocks * ROW_BYTES, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
         for (int block = 0; block < PREFIX_BLOCKS; block += SAVE_BLOCKS) {
             for (int prefix = 0; prefix < prefixes; prefix++) {
                 save(prefix, block, Extent.pack(prefix % (SEGMENTS - 1), 0, 1));

@@ -65,9 +65,7 @@ class JmhSmokeTest {
                         .verbosity(VerboseMode.SILENT)
                         .build())
                 .run();
-        Set<String> ran = results.stream()
-                .map(result -> name(result))
-                .collect(Collectors.toSet());
+        Set<String> ran = results.stream().map(result -> name(result)).collect(Collectors.toSet());
         assertTrue(ran.containsAll(FREE_OF_ALLOCATION), "benchmarks that ran: " + ran);
         assertEquals(14, ran.size(), "benchmarks that ran: " + ran);
         List<String> allocating = results.stream()

@@ -73,12 +73,16 @@ public class StoreBenchmark {
         long setBytes = (long) CALL_BLOCKS * blockBytes;
         long poolBytes = Math.max(POOL_BYTES_MIN, 8 * setBytes);
         Path parent = Path.of(System.getProperty("orbitkv.bench.folder", System.getProperty("java.io.tmpdir")));
-        bench = BenchStore.open(parent, blockBytes, 1, made -> StoreOptions.in(made)
-                .poolBytes(poolBytes)
-                .capBytes(6 * poolBytes + (64L << 20))
-                .segmentBytes(segmentBytes())
-                .leaseMillis(TimeUnit.HOURS.toMillis(24))
-                .blockBytesLargest(blockBytes));
+        bench = BenchStore.open(
+                parent,
+                blockBytes,
+                1,
+                made -> StoreOptions.in(made)
+                        .poolBytes(poolBytes)
+                        .capBytes(6 * poolBytes + (64L << 20))
+                        .segmentBytes(segmentBytes())
+                        .leaseMillis(TimeUnit.HOURS.toMillis(24))
+                        .blockBytesLargest(blockBytes));
         source = MemoryRegion.anonymous(SETS * setBytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
         source.fill(0, source.bytes(), (byte) 7);
         target = bench.store.allocate(SETS * setBytes);

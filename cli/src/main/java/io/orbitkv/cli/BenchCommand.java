@@ -24,7 +24,8 @@ import picocli.CommandLine.Spec;
         name = "bench",
         subcommands = {MatchCommand.class, DiskCommand.class},
         synopsisSubcommandLabel = "COMMAND",
-        description = "Measures match, save, restore or the way to the drive beside their floors, in alternating rounds of one run.")
+        description =
+                "Measures match, save, restore or the way to the drive beside their floors, in alternating rounds of one run.")
 final class BenchCommand implements Runnable {
     @Spec
     private CommandSpec spec;

@@ -21,9 +21,10 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "disk",
         sortOptions = false,
-        description = "Writes and restores through the store beside fio, which does the same work on the same file system"
-                + " with equally many transfers in flight, and restores one block beside pread. Rounds alternate; files"
-                + " were written before. Needs fio.")
+        description =
+                "Writes and restores through the store beside fio, which does the same work on the same file system"
+                        + " with equally many transfers in flight, and restores one block beside pread. Rounds alternate; files"
+                        + " were written before. Needs fio.")
 final class DiskCommand implements Callable<Integer> {
     private static final double MIB = 1 << 20;
     private static final long ROUND_BYTES_STEP = 128L << 20;

@@ -371,6 +371,62 @@ class LogSimulationTest {
     }
 
     @Test
+    void readsCanBeLookedAtAsTheyEnd() {
+        try (Run run = new Run(15)) {
+            LogRig rig = run.rig;
+            assertTrue(rig.save(0, 4096, null));
+            rig.drain();
+            LogRig.Written block = rig.written.get(1L);
+            int reads = 300;
+            for (int i = 0; i < reads; i++) {
+                run.batch.add(block.extent(), block.bytes(), run.target, 0);
+            }
+            assertTrue(rig.log.submit(run.batch));
+            assertEquals(0, run.batch.awaitMore(0, 0), "nothing has ended, and the time is over");
+            boolean[] seen = new boolean[reads];
+            int partly = 0;
+            for (int ended = 0; ended < reads; ) {
+                rig.step();
+                int now = run.batch.awaitMore(ended, 0);
+                partly += now > 0 && now < reads && !run.batch.isDrained() ? 1 : 0;
+                for (; ended < now; ended++) {
+                    assertEquals(ReadResult.DONE, run.batch.endedResult(ended));
+                    assertFalse(seen[run.batch.endedRead(ended)], "a read ended twice");
+                    seen[run.batch.endedRead(ended)] = true;
+                }
+            }
+            assertTrue(partly > 0, "all reads were seen at once");
+            assertTrue(run.batch.await(Long.MAX_VALUE / 2));
+            rig.stop();
+        }
+    }
+
+    @Test
+    void aShortBatchDoesNotWaitForALongOne() {
+        try (Run run = new Run(16)) {
+            LogRig rig = run.rig;
+            assertTrue(rig.save(0, 4096, null));
+            rig.drain();
+            LogRig.Written block = rig.written.get(1L);
+            ReadBatch small = new ReadBatch();
+            small.add(block.extent(), block.bytes(), run.target, 0);
+            for (int i = 0; i < ReadBatch.READS_MAX; i++) {
+                run.batch.add(block.extent(), block.bytes(), run.target, 0);
+            }
+            assertTrue(rig.log.submit(run.batch));
+            rig.step();
+            assertTrue(rig.log.submit(small));
+            while (!small.isDrained()) {
+                rig.step();
+            }
+            assertEquals(ReadResult.DONE, small.result(0));
+            assertFalse(run.batch.isDrained(), "the short batch came after all of the long one");
+            assertTrue(run.batch.await(Long.MAX_VALUE / 2));
+            rig.stop();
+        }
+    }
+
+    @Test
     void readErrorsAreResultsAndTheLogServesOn() {
         try (Run run = new Run(14)) {
             LogRig rig = run.rig;
