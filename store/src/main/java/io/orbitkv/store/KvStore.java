@@ -180,7 +180,8 @@ public final class KvStore implements AutoCloseable {
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
-            admission = made.keep(new Admission(options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
+            admission = made.keep(new Admission(
+                    options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
             saves = new SavePath(
                     writerLock,
                     index,

@@ -53,7 +53,8 @@ final class QueryPath {
             if (shards > 1) { // asked again at the common length: the shards before had matched further
                 length = index.match(of.binding().indexNumber(), keys, keysOffset, common, work.prompt);
             }
-            RestoreEstimate.Paths paths = work.paths.count(work.prompt, length, RestorePath.turnBlocks(of.paddedBytes()));
+            RestoreEstimate.Paths paths =
+                    work.paths.count(work.prompt, length, RestorePath.turnBlocks(of.paddedBytes()));
             host += paths.hostBlocks();
             hostNanos += estimate.hostNanos(paths, of.blockBytes());
             nvmeNanos += estimate.nvmeNanos(paths, of.blockBytes());

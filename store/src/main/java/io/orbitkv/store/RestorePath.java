@@ -96,9 +96,8 @@ final class RestorePath {
 
     /** Most blocks of a turn whose reads land directly. */
     static int turnBlocks(int paddedBytes) {
-        return Math.max(
-                Workspace.TURN_BLOCKS_MAX,
-                (int) Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, TURN_BYTES_MAX / paddedBytes));
+        return Math.max(Workspace.TURN_BLOCKS_MAX, (int)
+                Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, TURN_BYTES_MAX / paddedBytes));
     }
 
     /** Into memory that the store allocated, where no padding of a last page falls onto somebody else's bytes. */

@@ -95,6 +95,7 @@ final class Workspace implements AutoCloseable {
 
     /** Per read of the turn's batch: which block it is of. */
     final int[] readBlocks = new int[RESTORE_TURN_BLOCKS_MAX];
+
     final boolean[] admitted = new boolean[TURN_BLOCKS_MAX];
 
     /** Of blocks that a restore's turn has read from the drive their extents there, then where they go in host memory. */

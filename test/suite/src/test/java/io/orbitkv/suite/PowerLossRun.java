@@ -30,10 +30,10 @@ import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashLedger.Waiting;
 import io.orbitkv.suite.CrashPrompts.Prompt;
 import io.orbitkv.tiers.Durability;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
-import io.orbitkv.tiers.EvictionPolicy;
 import java.nio.file.Path;
 import java.util.List;
 
