@@ -13,9 +13,15 @@ import io.orbitkv.recovery.OpeningOptions;
  * @param logSegmentBytes bytes of a segment on the drive
  * @param logSegments segments on the drive
  * @param openSegments segments that take new blocks at the same time, in each tier
+ * @param writeQueueBlocks blocks of the largest size that may wait between save and drive
  */
 public record StoreGeometry(
-        int hostSegmentBytes, int hostSegments, int logSegmentBytes, int logSegments, int openSegments) {
+        int hostSegmentBytes,
+        int hostSegments,
+        int logSegmentBytes,
+        int logSegments,
+        int openSegments,
+        int writeQueueBlocks) {
 
     /**
      * Works it out.
@@ -32,6 +38,7 @@ public record StoreGeometry(
                 Math.toIntExact(options.poolBytes() / sizes.hostSegmentBytes()),
                 log,
                 Budget.of(options.capBytes(), log, OpeningOptions.SEGMENTS_MIN).segments(),
-                options.openSegments());
+                options.openSegments(),
+                sizes.writeQueueBlocks());
     }
 }

@@ -15,6 +15,9 @@ final class Duel implements Admission {
     /** Less is too little a sample where the drive is small. */
     static final int SAMPLE = 8;
 
+    /** Sampled uses before the first verdict; until then everything is written. */
+    static final int USES_MIN = 256;
+
     private final KeyTrace trace;
     private final double price;
     private final double unit;
@@ -23,7 +26,8 @@ final class Duel implements Admission {
     private final int[] sampledIn;
     private final Shadow all;
     private final Shadow reuse;
-    private boolean onSecondUse = true;
+    private boolean onSecondUse;
+    private long uses;
 
     Duel(KeyTrace trace, long tierBlocks, double price) {
         this.trace = trace;
@@ -53,6 +57,7 @@ final class Duel implements Admission {
             int key = trace.key(place);
             if ((isSampled && place >= miss) || sampled.has(key) || all.tier.has(key) || reuse.tier.has(key)) {
                 sampledIn[key] = turn;
+                uses++;
             }
         }
         all.play(request, miss, false);
@@ -62,7 +67,7 @@ final class Duel implements Admission {
                 sampled.see(trace.key(place));
             }
         }
-        if (all.score != reuse.score) {
+        if (uses >= USES_MIN && all.score != reuse.score) {
             onSecondUse = reuse.score > all.score;
         }
     }

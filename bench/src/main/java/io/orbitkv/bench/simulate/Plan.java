@@ -134,7 +134,8 @@ public final class Plan {
                 SegmentOrder.SECOND_CHANCE,
                 SegmentOrder.SECOND_CHANCE,
                 admission,
-                price);
+                price,
+                0);
         return new TwoTiers(trace, store).run("plan");
     }
 

@@ -79,7 +79,7 @@ public final class Simulator {
         }
         SegmentShape host = SegmentShape.simple(cut((long) (capacityBlocks * hostShare)), SMALL_SEGMENT_BLOCKS);
         StoreShape store =
-                new StoreShape(host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, price);
+                new StoreShape(host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, price, 0);
         return run(store, policy.label());
     }
 

@@ -11,6 +11,7 @@ import io.orbitkv.store.StoreGeometry;
  * @param nvmeOrder what leaves the drive
  * @param admission what is written to the drive
  * @param price what a written block costs in the duel, in blocks of compute saved
+ * @param queueBlocks blocks that wait for the drive at any time, in host memory
  */
 public record StoreShape(
         SegmentShape host,
@@ -18,7 +19,11 @@ public record StoreShape(
         SegmentOrder hostOrder,
         SegmentOrder nvmeOrder,
         AdmissionRule admission,
-        double price) {
+        double price,
+        int queueBlocks) {
+    /** A replay without pauses keeps about a quarter of a store's write queue full. */
+    private static final int QUEUE_PART = 4;
+
     /** Checks that there is a tier. */
     public StoreShape {
         if (host == null && nvme == null) {
@@ -45,7 +50,8 @@ public record StoreShape(
                 order,
                 order,
                 admission,
-                price);
+                price,
+                geometry.writeQueueBlocks() / QUEUE_PART);
     }
 
     /** What is written to the drive. */

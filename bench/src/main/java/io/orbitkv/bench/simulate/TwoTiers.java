@@ -11,7 +11,8 @@ package io.orbitkv.bench.simulate;
  *
  * <p>New blocks of a request go on in the lane where the block before them lies open in host memory; otherwise the key at
  * which the request left what was stored picks the lane. On the drive they take the lane of the same number. What a
- * restore copies into host memory takes the lane of the request's first key.
+ * restore copies into host memory takes the lane of the request's first key. Blocks that wait for the drive lie in host
+ * memory meanwhile, whatever leaves it.
  */
 final class TwoTiers {
     private static final SegmentTier NONE = null;
@@ -23,6 +24,7 @@ final class TwoTiers {
     private final Admission admission;
     private final Tally tally;
     private final int lanes;
+    private final WriteQueue queue;
 
     TwoTiers(KeyTrace trace, StoreShape shape) {
         this.trace = trace;
@@ -31,6 +33,7 @@ final class TwoTiers {
         nvme = shape.nvme() == null ? NONE : new SegmentTier(shape.nvmeOrder(), shape.nvme(), trace);
         admission = admission();
         tally = new Tally(trace, key -> inHost(key) || onNvme(key));
+        queue = new WriteQueue(trace.uniqueBlocks(), nvme == NONE ? 0 : shape.queueBlocks());
         lanes = shape.host() == null ? shape.nvme().lanes() : shape.host().lanes();
         if (host != NONE && nvme != NONE && shape.nvme().lanes() != lanes) {
             throw new IllegalArgumentException(
@@ -123,9 +126,11 @@ final class TwoTiers {
     private void restore(int key, int lane) {
         boolean stored = onNvme(key);
         if (inHost(key)) {
-            host.touch(key);
+            if (host != NONE && host.has(key)) {
+                host.touch(key);
+            }
             if (!stored && nvme != NONE && shape.admission() != StoreShape.AdmissionRule.ALL && admission.admits(key)) {
-                nvme.add(key, lane);
+                offer(key, lane);
             }
         }
         if (stored) {
@@ -144,12 +149,30 @@ final class TwoTiers {
             host.add(key, lane);
         }
         if (nvme != NONE && admission.admits(key)) {
-            nvme.add(key, lane);
+            offer(key, lane);
         }
     }
 
+    /** Queues a block for the drive; the one that has waited longest is written when the queue is full. */
+    private void offer(int key, int lane) {
+        if (queue.capacity() == 0) {
+            nvme.add(key, lane);
+            return;
+        }
+        if (queue.isWaiting(key)) {
+            return;
+        }
+        if (queue.isFull()) {
+            int next = queue.first();
+            int itsLane = queue.laneOf(next);
+            queue.remove(next);
+            nvme.add(next, itsLane);
+        }
+        queue.add(key, lane);
+    }
+
     private boolean inHost(int key) {
-        return host != NONE && host.has(key);
+        return (host != NONE && host.has(key)) || queue.isWaiting(key);
     }
 
     private boolean onNvme(int key) {

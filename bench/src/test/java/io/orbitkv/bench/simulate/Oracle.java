@@ -4,6 +4,7 @@ import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -135,15 +136,20 @@ final class Oracle {
         NaiveTiers.Tier nvme = segments(shape.nvmeOrder(), shape.nvme());
         long driveBlocks = shape.nvme().capacityBlocks();
         Set<Integer> memory = new LinkedHashSet<>();
+        Map<Integer, Integer> queue = new LinkedHashMap<>();
         Duellists duel = new Duellists(driveBlocks, shape.price());
         for (int r = 0; r < requests.size(); r++) {
             List<Integer> keys = requests.get(r);
             host.request = r;
             nvme.request = r;
             int miss = 0;
-            while (miss < keys.size() && (host.has(keys.get(miss)) || nvme.has(keys.get(miss)))) {
-                hit(r, miss, host.has(keys.get(miss)));
-                miss++;
+            while (miss < keys.size()) {
+                int key = keys.get(miss);
+                boolean inHost = host.has(key) || queue.containsKey(key);
+                if (!inHost && !nvme.has(key)) {
+                    break;
+                }
+                hit(r, miss++, inHost);
             }
             int lane = laneOfKey(shape, keys.get(0));
             for (int i = 0; i < keys.size(); i++) {
@@ -155,14 +161,14 @@ final class Oracle {
                 boolean admitted = shape.admission() == AdmissionRule.ALL
                         || (shape.admission() == AdmissionRule.DUEL && !duel.onSecondUse)
                         || memory.contains(key);
-                boolean inHost = host.has(key);
+                boolean inHost = host.has(key) || queue.containsKey(key);
                 boolean onNvme = nvme.has(key);
                 if (i < miss) {
-                    if (inHost) {
+                    if (host.has(key)) {
                         host.touch(key);
                     }
                     if (inHost && !onNvme && admitted && shape.admission() != AdmissionRule.ALL) {
-                        nvme.add(key, lane);
+                        offer(queue, shape.queueBlocks(), nvme, key, lane);
                     }
                     if (onNvme) {
                         nvme.touch(key);
@@ -173,15 +179,26 @@ final class Oracle {
                 } else if (!inHost && !onNvme) {
                     host.add(key, lane);
                     if (admitted) {
-                        nvme.add(key, lane);
+                        offer(queue, shape.queueBlocks(), nvme, key, lane);
                     }
                 }
             }
             remember(memory, keys, 4 * driveBlocks);
             duel.end(r, keys, miss);
-            sample(r, held(host, nvme));
+            Set<Integer> held = held(host, nvme);
+            held.addAll(queue.keySet());
+            sample(r, held);
         }
         return result(nvme.written, nvme.again);
+    }
+
+    /** The queue holds blocks with their lanes, the one that waits longest in front. */
+    private static void offer(Map<Integer, Integer> queue, int most, NaiveTiers.Tier nvme, int key, int lane) {
+        queue.putIfAbsent(key, lane);
+        if (queue.size() > most) {
+            int first = queue.keySet().iterator().next();
+            nvme.add(first, queue.remove(first));
+        }
     }
 
     private static int laneOfKey(StoreShape shape, int key) {
@@ -207,7 +224,8 @@ final class Oracle {
         final double price;
         double allScore;
         double reuseScore;
-        boolean onSecondUse = true;
+        boolean onSecondUse;
+        int uses;
 
         Duellists(long driveBlocks, double price) {
             all = new NaiveTiers.Blocks("CLOCK", (int) Math.max(1, driveBlocks / 8));
@@ -230,7 +248,8 @@ final class Oracle {
             List<Integer> seen = new ArrayList<>();
             sampled.forEach(i -> seen.add(keys.get(i)));
             remember(memory, seen, memoryMost);
-            if (allScore != reuseScore) {
+            uses += sampled.size();
+            if (uses >= 256 && allScore != reuseScore) {
                 onSecondUse = reuseScore > allScore;
             }
         }

@@ -68,8 +68,8 @@ class SimulatorOracleTest {
     private static SimResult twoTiers(Oracle oracle, AdmissionRule admission, int capacity) {
         SegmentShape host = SegmentShape.simple((long) (capacity * HOST_SHARE), 8);
         SegmentShape nvme = SegmentShape.simple(capacity, 8);
-        return oracle.twoTiers(
-                new StoreShape(host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, PRICE));
+        return oracle.twoTiers(new StoreShape(
+                host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, PRICE, 0));
     }
 
     @ParameterizedTest
@@ -87,7 +87,8 @@ class SimulatorOracleTest {
                             SegmentOrder.SECOND_CHANCE,
                             order,
                             admission,
-                            PRICE);
+                            PRICE,
+                            segments == 6 ? 0 : segments);
                     assertEqualFigures(oracle.twoTiers(shape), simulator.run(shape, "store"), shape + ", seed " + seed);
                 }
             }

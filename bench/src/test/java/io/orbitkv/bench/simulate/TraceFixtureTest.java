@@ -44,7 +44,7 @@ class TraceFixtureTest {
         "FIFO, 1054, 1142, 0",
         "SECOND_CHANCE_8, 1190, 1102, 84",
         "SEGMENT_LRU_8, 1151, 1137, 0",
-        "TWO_TIERS_DUEL, 1100, 691, 66"
+        "TWO_TIERS_REUSE, 1092, 516, 24"
     })
     void figuresStay(SimPolicy policy, long hits, long written, long again) {
         SimResult result = new Simulator(read(fixture, TraceFormat.MOONCAKE), 0.2, 0.1).run(policy, 120);
