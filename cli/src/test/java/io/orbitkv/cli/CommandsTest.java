@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.io.ByteArrayOutputStream;
@@ -195,6 +196,43 @@ class CommandsTest {
         Run missing = run(get);
         assertEquals(1, missing.exitCode(), missing.err());
         assertTrue(missing.err().contains("nothing is stored under prompt 'unknown'"), missing.err());
+    }
+
+    @Test
+    void severalDataFolders() throws IOException {
+        byte[] bytes = new byte[500_001];
+        new SplittableRandom(8).nextBytes(bytes);
+        Path file = folder.resolve("spread.bin");
+        Files.write(file, bytes);
+        String first = "--data=" + folder.resolve("first");
+        String second = "--ssd-cache-path=" + folder.resolve("second");
+        Run put = run("put", first, second, "--cap=64mb", "--pool-size=16mb", file.toString());
+        assertEquals(0, put.exitCode(), put.err());
+        Path out = folder.resolve("spread.out");
+        Run got = run("get", second, first, "--pool-size=16mb", "--prompt=spread.bin", "--out=" + out);
+        assertEquals(0, got.exitCode(), got.err());
+        assertArrayEquals(bytes, Files.readAllBytes(out));
+        assertEquals(0, run("verify", first, second).exitCode());
+        Run doctor = run("doctor", first, second);
+        assertTrue(doctor.out().contains("file system of " + folder.resolve("second")), doctor.out());
+
+        Run twice = run("verify", first, first);
+        assertEquals(2, twice.exitCode(), twice.err());
+        Run tooFew = run("get", second, "--prompt=spread.bin", "--out=" + out);
+        assertEquals(3, tooFew.exitCode(), tooFew.err());
+        assertTrue(tooFew.err().contains("OKV-206") && tooFew.err().contains("2 data folders"), tooFew.err());
+
+        TestFolders.remove(folder.resolve("second"));
+        Run missing = run("get", first, second, "--prompt=spread.bin", "--out=" + out);
+        assertEquals(3, missing.exitCode(), missing.err());
+        assertTrue(missing.err().contains("OKV-201") && missing.err().contains("mkdir"), missing.err());
+        Files.createDirectory(folder.resolve("second"));
+        Run lost = run("verify", first, second);
+        assertEquals(1, lost.exitCode(), lost.err());
+        assertTrue(lost.out().contains("OKV-208") && lost.out().contains("its blocks are lost"), lost.out());
+        Run again = run("put", first, second, file.toString());
+        assertEquals(0, again.exitCode(), again.err());
+        assertEquals(0, run("verify", second, first).exitCode());
     }
 
     @Test

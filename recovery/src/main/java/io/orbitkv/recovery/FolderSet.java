@@ -167,6 +167,38 @@ record FolderSet(DataFolders folders, List<LockPage> lockPages, CatalogCopies co
         }
     }
 
+    /** Says in the lock pages who holds the folders; epochs and boot ids stay until the opening is done. */
+    void announce(long pid, byte[] storeId) {
+        for (int number = 0; number < folders.count(); number++) {
+            LockPage before = lockPages.get(number);
+            long epoch = before == null ? 0 : before.epoch();
+            String boot = before == null ? "" : before.bootId();
+            if (lost.get(number)) {
+                epoch = 0;
+                boot = folders.get(number).bootId(); // whatever it will hold was not written in an earlier one
+            }
+            new LockPage(pid, epoch, boot, storeId).write(folders.get(number));
+        }
+    }
+
+    /** Whether the machine has been up since the store was open last; not where a lock page can't tell. */
+    boolean isOfThisBoot(Notes notes) {
+        for (int number = 0; number < folders.count(); number++) {
+            LockPage page = lockPages.get(number);
+            if (lost.get(number)) {
+                continue;
+            }
+            if (page == null) {
+                notes.add("the lock page is damaged: the last end is taken for a power loss");
+                return false;
+            }
+            if (!page.isOfBoot(folders.get(number).bootId())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Whether there is no store yet. */
     boolean isFresh() {
         return copies == null;

@@ -15,8 +15,6 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.LogGeometry;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import org.agrona.concurrent.NanoClock;
@@ -128,15 +126,14 @@ public final class Opening {
     }
 
     private OpenedFolder run() {
-        Map<DataFolder, List<String>> foreign = new IdentityHashMap<>();
-        given.list().forEach(folder -> foreign.put(folder, FolderNames.foreign(folder)));
+        Foreign foreign = new Foreign(given);
         boolean traceless = true;
         for (DataFolder folder : given.list()) {
             boolean untouched = !folder.exists(FolderNames.LOCK) && FolderSet.isEmpty(folder);
             traceless &= untouched;
             if (untouched) {
                 // What can be refused without a trace is refused before the lock file is made.
-                refuseForeign(folder, foreign.get(folder));
+                foreign.refuse(folder);
             }
         }
         if (traceless) {
@@ -149,7 +146,7 @@ public final class Opening {
         folders = set.folders();
         creation = new Creation(folders, options, probe);
         if (set.isFresh()) {
-            folders.list().forEach(folder -> refuseForeign(folder, foreign.get(folder)));
+            folders.list().forEach(foreign::refuse);
             catalog = creation.create(nowMillis());
         } else {
             catalog = Catalog.open(set.catalogPaths(), set.copies(), probe);
@@ -160,41 +157,21 @@ public final class Opening {
             requireSameGeometry(contents.identity());
         }
         set.lost().stream().forEach(number -> {
-            refuseForeign(folders.get(number), foreign.get(folders.get(number)));
+            foreign.refuse(folders.get(number));
             creation.requireRoomFor(number, contents.identity());
         });
-        List<String> foreignNames = new ArrayList<>();
-        long foreignBytes = 0;
-        for (DataFolder folder : folders.list()) {
-            for (String name : foreign.get(folder)) {
-                String shown = folders.count() == 1 ? name : folder.path() + "/" + name;
-                long bytes = folder.allocatedBytes(name);
-                foreignNames.add(shown);
-                foreignBytes += bytes;
-                notes.add("ignored: " + shown + " (" + bytes + " bytes), which OrbitKV did not put there");
-            }
-        }
-        announce(geometry);
+        foreign.note(notes);
+        set.announce(options.pid(), geometry.storeId());
         try (LogScan scan = new LogScan(
                 folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress())) {
             scan.readHeaders();
-            return finish(scan, contents, geometry, foreignNames, foreignBytes);
+            return finish(scan, contents, geometry, foreign);
         }
     }
 
     /** Whether any of the folders holds a store already, whose sizes stand. */
     public static boolean holdsStore(DataFolders folders) {
         return folders.list().stream().anyMatch(folder -> Catalog.exists(FolderNames.catalogPath(folder)));
-    }
-
-    private static void refuseForeign(DataFolder folder, List<String> foreign) {
-        if (!foreign.isEmpty()) {
-            throw new OrbitKvException(
-                    ErrorCode.FOREIGN_FILE,
-                    "the folder " + folder.path() + " holds no store, but other things: "
-                            + foreign.subList(0, Math.min(5, foreign.size())) + (foreign.size() > 5 ? " ..." : "")
-                            + "; choose an empty folder");
-        }
     }
 
     static LogGeometry geometry(CatalogIdentity identity) {
@@ -221,20 +198,6 @@ public final class Opening {
                         + " are asked for; give the old number, or use another folder");
     }
 
-    /** Says in the lock page who holds the folder; epoch and boot id stay until the opening is done. */
-    private void announce(LogGeometry geometry) {
-        for (int number = 0; number < folders.count(); number++) {
-            LockPage before = set.lockPages().get(number);
-            long epoch = before == null ? 0 : before.epoch();
-            String boot = before == null ? "" : before.bootId();
-            if (set.lost().get(number)) {
-                epoch = 0;
-                boot = folders.get(number).bootId(); // whatever it will hold was not written in an earlier one
-            }
-            new LockPage(options.pid(), epoch, boot, geometry.storeId()).write(folders.get(number));
-        }
-    }
-
     /** Makes folders anew that are lost. */
     private void remake(CatalogIdentity identity) {
         set.lost().stream().forEach(number -> {
@@ -244,8 +207,7 @@ public final class Opening {
         });
     }
 
-    private OpenedFolder finish(
-            LogScan scan, CatalogContents contents, LogGeometry geometry, List<String> foreign, long foreignBytes) {
+    private OpenedFolder finish(LogScan scan, CatalogContents contents, LogGeometry geometry, Foreign foreign) {
         long epoch = contents.counter(CatalogCounter.EPOCH) + 1;
         OpeningKind kind = kind(contents);
         Loaded loaded = null;
@@ -275,7 +237,8 @@ public final class Opening {
         for (DataFolder folder : folders.list()) {
             new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
         }
-        OpeningReport report = scan.report(clock.nanoTime() - startNanos, foreign, foreignBytes, set.lostPaths());
+        OpeningReport report =
+                scan.report(clock.nanoTime() - startNanos, foreign.names(), foreign.bytes(), set.lostPaths());
         LOG.info("{}: opened after {} in {} ms: {}", folders.path(), kind, report.nanos() / 1_000_000, accounting);
         return new OpenedFolder(
                 folders,
@@ -297,20 +260,7 @@ public final class Opening {
         if (contents.counter(CatalogCounter.EPOCH) == 0) {
             return OpeningKind.FRESH;
         }
-        for (int number = 0; number < folders.count(); number++) {
-            LockPage lockPage = set.lockPages().get(number);
-            if (set.lost().get(number)) {
-                continue;
-            }
-            if (lockPage == null) {
-                notes.add("the lock page is damaged: the last end is taken for a power loss");
-                return OpeningKind.POWER_LOSS;
-            }
-            if (!lockPage.isOfBoot(folders.get(number).bootId())) {
-                return OpeningKind.POWER_LOSS;
-            }
-        }
-        return OpeningKind.KILL;
+        return set.isOfThisBoot(notes) ? OpeningKind.KILL : OpeningKind.POWER_LOSS;
     }
 
     /** What index and counts came from. */
