@@ -198,14 +198,15 @@ class ApiMisuseTest {
     @Test
     void aDestinationThatGoesAwayDuringARestoreLeavesNothingPinned() {
         long[] starts = new long[4];
-        boolean[] breaks = new boolean[1];
+        int[] readsUntilBroken = {Integer.MAX_VALUE};
         StoreOptions options = options("stepped");
         try (KvStore stepped = KvStore.openStepped(
                 options,
                 HostFolder.open(options.folder()),
                 () -> {
-                    if (breaks[0]) {
-                        starts[2] = Long.MAX_VALUE / 2; // the lease's clock is read after the sizes were checked
+                    // A restore reads the clock as it begins, and for the lease after the sizes were checked.
+                    if (--readsUntilBroken[0] == 0) {
+                        starts[2] = Long.MAX_VALUE / 2;
                     }
                     return System.nanoTime();
                 },
@@ -222,10 +223,10 @@ class ApiMisuseTest {
                 try (Lease lease = stepped.query(of, prompt.keys, 0, 4)) {
                     assertEquals(4, lease.blocks());
                     assertEquals(attempt < 20 ? 4 : 0, lease.hostBlocks());
-                    breaks[0] = true;
+                    readsUntilBroken[0] = 2;
                     refused(OUT_OF_BOUNDS, () -> stepped.restore(lease, of.shard(0), 0, 4, destination));
                 } finally {
-                    breaks[0] = false;
+                    readsUntilBroken[0] = Integer.MAX_VALUE;
                 }
             }
             for (int round = 0; round < 4; round++) { // the log goes round too: no segment of it is pinned
