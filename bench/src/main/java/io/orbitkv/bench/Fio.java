@@ -1,6 +1,7 @@
 package io.orbitkv.bench;
 
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -123,7 +124,7 @@ final class Fio {
         }
     }
 
-    /** Transfers every byte of the file once. */
+    /** Transfers every byte of the file once, at random as many bytes as the file has. */
     Run run(Work work, int blockBytes, int depth, boolean hugePages) {
         List<String> command = new ArrayList<>(List.of(
                 program(),
@@ -146,6 +147,9 @@ final class Fio {
                 "--eta=never",
                 "--output-format=json",
                 "--output=" + report));
+        if (work == Work.RANDOM_READ) {
+            command.add("--blockalign=" + MemoryRegion.PAGE_BYTES); // as blocks of the store lie: behind a header page
+        }
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment().remove(TUNABLES);
         if (hugePages) {
