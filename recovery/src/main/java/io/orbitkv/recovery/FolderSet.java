@@ -204,13 +204,23 @@ record FolderSet(DataFolders folders, List<LockPage> lockPages, CatalogCopies co
         return copies == null;
     }
 
+    /**
+     * Whether the store was never open: a death came while its folders were made. Then nothing is lost with a folder that was
+     * not made to its end.
+     */
+    boolean isUnused() {
+        return copies != null && copies.together().counter(CatalogCounter.EPOCH) == 0;
+    }
+
     /** The paths of the catalogs, by number. */
     List<String> catalogPaths() {
         return folders.list().stream().map(FolderNames::catalogPath).toList();
     }
 
-    /** The paths of the folders that are lost. */
+    /** The paths of the folders whose blocks are lost. */
     List<String> lostPaths() {
-        return lost.stream().mapToObj(number -> folders.get(number).path()).toList();
+        return isUnused()
+                ? List.of()
+                : lost.stream().mapToObj(number -> folders.get(number).path()).toList();
     }
 }

@@ -306,9 +306,8 @@ final class LogScan implements AutoCloseable {
         }
         TreeSet<Integer> files = new TreeSet<>();
         for (int segment = 0; segment < uses.length; segment++) {
-            if (damagedHeaders[segment] && uses[segment] != 0) {
-                reader.writeHeader(segment, uses[segment]);
-                headersRepaired++;
+            if (damagedHeaders[segment]) {
+                repairHeader(reader, segment);
             }
             if (uses[segment] != 0 && !isDurable(segment)) {
                 files.add(geometry.file(segment));
@@ -320,6 +319,16 @@ final class LogScan implements AutoCloseable {
                 opened.flush();
             }
         }
+    }
+
+    /** A free segment gets a blank one: left as it is, it would cost a scan after each clean stop until its next use. */
+    private void repairHeader(SegmentReader reader, int segment) {
+        if (uses[segment] != 0) {
+            reader.writeHeader(segment, uses[segment]);
+        } else {
+            reader.blankHeader(segment);
+        }
+        headersRepaired++;
     }
 
     /** Rows of the catalog that are to be changed now. */

@@ -201,8 +201,12 @@ public final class Opening {
     /** Makes folders anew that are lost. */
     private void remake(CatalogIdentity identity) {
         set.lost().stream().forEach(number -> {
-            notes.add("the data folder " + folders.get(number).path() + " (number " + number + " of " + folders.count()
-                    + ") holds nothing of the store, so its blocks are lost: it is made anew");
+            String which = "the data folder " + folders.get(number).path() + " (number " + number + " of "
+                    + folders.count() + ")";
+            notes.add(
+                    set.isUnused()
+                            ? which + " was not made to its end, and the store was never used: it is made anew"
+                            : which + " holds nothing of the store, so its blocks are lost: it is made anew");
             creation.remake(number, identity, catalog);
         });
     }

@@ -10,7 +10,7 @@ import java.util.List;
  * @param batchesWalked segments whose batches were read one by one
  * @param blocksChecked blocks whose bytes were read and checked
  * @param footersWritten segments that were sealed now
- * @param headersRepaired segments whose damaged header was written again
+ * @param headersRepaired segments whose damaged header was written again, or made blank where nothing stands behind it
  * @param segmentsDamaged segments in which something did not check out
  * @param foreignNames files that OrbitKV did not put there
  * @param foreignBytes what they take on the drive

@@ -231,6 +231,13 @@ final class SegmentReader implements AutoCloseable {
         write(0, 1, scratch);
     }
 
+    /** Gives a segment that holds nothing the header page of one that was never used. */
+    void blankHeader(int number) {
+        segment = number;
+        scratch.fill(0, PAGE_BYTES, (byte) 0);
+        write(0, 1, scratch);
+    }
+
     private void write(int page, int pages, MemoryRegion from) {
         int number = geometry.file(segment);
         try (StorageFile target = folders.get(geometry.folderOfFile(number)).open(LogGeometry.fileName(number), true)) {

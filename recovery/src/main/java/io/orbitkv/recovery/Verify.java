@@ -142,9 +142,18 @@ public final class Verify {
         FolderSet set = FolderSet.arrange(given, lockPages, read, note.isEmpty());
         folders = set.folders();
         lost = set.lost();
+        if (set.isFresh()) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "the store in " + given.path() + " was not made to its end, and never used: the next opening makes it"
+                            + " anew");
+        }
         for (int number = 0; number < folders.count(); number++) {
             LockPage page = set.lockPages().get(number);
-            if (lost.get(number)) {
+            if (lost.get(number) && set.isUnused()) {
+                note += (note.isEmpty() ? "" : "; ") + folders.get(number).path()
+                        + " was not made to its end, and the store was never used: the next opening makes it anew";
+            } else if (lost.get(number)) {
                 String text = "it holds nothing of the store, of which it is folder " + number
                         + ": its blocks are lost," + " and the next opening makes it anew";
                 problem(ErrorCode.FOLDER_SET, folders.get(number).path(), -1, -1, text);

@@ -11,7 +11,11 @@ import io.orbitkv.kit.Seed;
 import io.orbitkv.kit.SimulatedCrash;
 import io.orbitkv.kit.SimulatedFolder;
 import io.orbitkv.kit.TestFolders;
+import io.orbitkv.nativeio.DataFolders;
+import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.OrbitKvException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -242,6 +246,67 @@ final class CrashEverywhereTest {
             assertTrue(!crashed || life.opened.epoch() <= 2);
             next.kill();
             life.close();
+        }
+    }
+
+    /** Nothing is lost with a folder that was not made to its end, and no half of a store is taken for one. */
+    @Test
+    void aCreationOfTwoFoldersThatCrashesIsMadeAnew() {
+        boolean crashed = true;
+        for (int at = 1; crashed; at++) {
+            for (boolean power : new boolean[] {true, false}) {
+                crashed = createTwo(at, power);
+            }
+        }
+    }
+
+    /** Lets a creation die at an operation, and opens the folders; false when it ends before that. */
+    private boolean createTwo(int at, boolean power) {
+        Path other = folders.make("second");
+        SimulatedFolder folder = new SimulatedFolder(at, folders.make("first"));
+        OpeningOptions options =
+                OpeningOptions.of(8L << 20).withSegmentBytes(128 << 10).simulated(at);
+        folder.crashAfter(at);
+        boolean crashed = false;
+        try (TestLife life = new TestLife(DataFolders.of(folder, folder.beside(other)), options, folder.probe())) {
+            assertEquals(OpeningKind.FRESH, life.opened.kind());
+        } catch (SimulatedCrash expected) {
+            crashed = true;
+        }
+        if (!crashed) {
+            folder.kill();
+            return false;
+        }
+        if (power) {
+            folder.powerLoss();
+        } else {
+            folder.kill();
+        }
+        SimulatedFolder next = folder.reopen();
+        requireNoProblem(DataFolders.of(next, next.beside(other)), options);
+        next = folder.reopen();
+        DataFolders both = DataFolders.of(next, next.beside(other));
+        try (TestLife life = new TestLife(both, options, next.probe())) {
+            String where = "died at operation " + at + ": " + life.opened.report();
+            assertEquals(List.of(), life.opened.report().lostFolders(), where);
+            assertEquals(
+                    life.opened.geometry().segments(), life.opened.accounting().segmentsFree(), where);
+            assertTrue(both.list().stream().noneMatch(one -> one.exists(FolderNames.INCOMPLETE)), where);
+            assertTrue(life.opened.epoch() <= 2, where);
+            next.kill();
+        }
+        return true;
+    }
+
+    /** Verify finds nothing wrong in what a creation has left, or no store. */
+    private static void requireNoProblem(DataFolders both, OpeningOptions options) {
+        try {
+            VerifyReport report = Verify.run(both, options);
+            assertTrue(report.isClean(), report.problems().toString());
+        } catch (OrbitKvException e) {
+            assertEquals(ErrorCode.FOLDER_UNUSABLE, e.code(), e.getMessage());
+        } finally {
+            both.close();
         }
     }
 }

@@ -354,6 +354,31 @@ abstract class OpeningScenarios {
         life.close();
     }
 
+    @Test
+    void aTornHeaderOfAFreeSegmentIsMadeBlank() {
+        TestLife life = firstLife();
+        List<TestBlock> good;
+        try (LogWriter log = new LogWriter(life.folder, life.opened.geometry())) {
+            good = sealed(log, 1, 1, CHAT, 100);
+            log.start(2, 2); // put to use, and killed before the first batch
+        }
+        flip(life.folder, life.opened.geometry(), 2, 24);
+        life = open(kill(life));
+        assertEquals(1, life.opened.report().segmentsDamaged());
+        assertEquals(1, life.opened.report().headersRepaired());
+        assertEquals(1, life.opened.accounting().segmentsUsed());
+        // It stays free until a clean stop, which counts as one.
+        assertTrue(stop(life, life.opened.nextPosition(), life.opened.logState().nextUseSequence()));
+        life = open(kill(life));
+        assertEquals(OpeningKind.CLEAN, life.opened.kind());
+        assertEquals(0, life.opened.report().segmentsDamaged());
+        life.requireAll(good);
+        life = open(kill(life));
+        assertEquals(0, life.opened.report().segmentsDamaged());
+        life.requireAll(good);
+        life.close();
+    }
+
     /** Flips a bit of a byte of a segment. */
     static void flip(DataFolder folder, LogGeometry geometry, int segment, long at) {
         flip(folder, LogGeometry.fileName(geometry.file(segment)), geometry.fileOffset(segment) + at);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.DataFolder;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryPurpose;
@@ -32,10 +33,15 @@ final class TestLife implements AutoCloseable {
     private Generations generations;
 
     TestLife(DataFolder folder, OpeningOptions options) {
-        this.folder = folder;
+        this(DataFolders.of(folder), options, WindowProbe.NONE);
+    }
+
+    /** A life in several folders; {@link #folder} is the first that is given. */
+    TestLife(DataFolders folders, OpeningOptions options, WindowProbe probe) {
+        this.folder = folders.get(0);
         boolean good = false;
         try {
-            this.opened = Opening.open(folder, options, this::index, SystemNanoClock.INSTANCE, WindowProbe.NONE);
+            this.opened = Opening.open(folders, options, this::index, SystemNanoClock.INSTANCE, probe);
             good = true;
         } finally {
             if (!good) {

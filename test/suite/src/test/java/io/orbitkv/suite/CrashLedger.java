@@ -17,8 +17,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 /**
  * Which blocks the store has promised to keep, and where it said that they lie: what a reopened store is held against.
  *
- * <p>A promise ends when its segment is put to use again, which the segment's header must prove, and when the family is
- * cleared. Not thread-safe.
+ * <p>A promise ends when its segment is put to use again, which the segment's header must prove, or was given up for new
+ * blocks before a clean stop, which the catalog must prove; and when the family is cleared. Not thread-safe.
  */
 final class CrashLedger {
     /** How safe a block was said to be. */
@@ -37,6 +37,11 @@ final class CrashLedger {
     /** Finds out which use a segment is in. */
     interface Uses {
         long of(int segment);
+    }
+
+    /** Says which uses of segments the store gave up, with their blocks, before it stopped. */
+    interface GivenUp {
+        boolean contains(int segment, long useSequence);
     }
 
     /** What was promised of one block. */
@@ -163,9 +168,10 @@ final class CrashLedger {
      *
      * @param needed promises below this did not have to survive
      * @param uses what the segments' headers say
+     * @param givenUp what the catalog said after a clean stop; nothing after a death, which brings such blocks back
      * @return the blocks that are lost, in words
      */
-    List<String> check(KvStore store, FamilyHandle[] handles, Promise needed, Uses uses) {
+    List<String> check(KvStore store, FamilyHandle[] handles, Promise needed, Uses uses, GivenUp givenUp) {
         List<String> lost = new ArrayList<>();
         for (Iterator<Map.Entry<Block, Claim>> all = claims.entrySet().iterator(); all.hasNext(); ) {
             Map.Entry<Block, Claim> next = all.next();
@@ -178,7 +184,9 @@ final class CrashLedger {
                 claim.useSequence = at.useSequence();
                 continue;
             }
-            if (claim.promise.compareTo(needed) >= 0 && uses.of(claim.segment) <= claim.useSequence) {
+            if (claim.promise.compareTo(needed) >= 0
+                    && uses.of(claim.segment) <= claim.useSequence
+                    && !givenUp.contains(claim.segment, claim.useSequence)) {
                 lost.add(block + ", " + claim + "; its header says " + uses.of(claim.segment));
             }
             all.remove();
