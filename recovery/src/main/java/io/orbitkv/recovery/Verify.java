@@ -145,8 +145,8 @@ public final class Verify {
         if (set.isFresh()) {
             throw new OrbitKvException(
                     ErrorCode.FOLDER_UNUSABLE,
-                    "the store in " + given.path() + " was not made to its end, and never used: the next opening makes it"
-                            + " anew");
+                    "the store in " + given.path()
+                            + " was not made to its end, and never used: the next opening makes it" + " anew");
         }
         for (int number = 0; number < folders.count(); number++) {
             LockPage page = set.lockPages().get(number);

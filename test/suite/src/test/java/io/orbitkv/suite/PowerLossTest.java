@@ -74,6 +74,12 @@ class PowerLossTest {
         run(seed, TOTALS, null);
     }
 
+    /** A durable block goes with its segment, is saved again, and power is lost before that is durable. */
+    @Test
+    void losesPowerBeforeABlockThatWasSavedAgainIsDurable() {
+        run(101_522, TOTALS, null);
+    }
+
     @ParameterizedTest(name = "seed {0}")
     @ValueSource(longs = {3, 17, 91, 140, 199})
     void sameSeedGivesTheSameHistory(long seed) {
