@@ -119,7 +119,9 @@ final class Creation {
         DataFolder folder = folders.get(number);
         removeLeftovers(folder);
         requireSpace(folder, budget);
-        folder.create(FolderNames.INCOMPLETE, MemoryRegion.PAGE_BYTES).close();
+        if (!folder.exists(FolderNames.INCOMPLETE)) {
+            folder.create(FolderNames.INCOMPLETE, MemoryRegion.PAGE_BYTES).close();
+        }
         folder.makeFolder(FolderNames.CATALOG);
         folder.makeFolder(FolderNames.SNAPSHOT);
         folder.makeFolder(LogGeometry.FOLDER);
@@ -136,6 +138,7 @@ final class Creation {
         folder.syncFolder("");
     }
 
+    /** INCOMPLETE itself stays: a power loss may bring back what is removed here, and then it must stand there too. */
     private void removeLeftovers(DataFolder folder) {
         if (!folder.exists(FolderNames.INCOMPLETE)) {
             return;
@@ -149,8 +152,6 @@ final class Creation {
         for (String name : List.of("data.mdb", "lock.mdb")) {
             StorageFiles.unlink(FolderNames.catalogPath(folder) + "/" + name);
         }
-        folder.unlink(FolderNames.INCOMPLETE);
-        folder.syncFolder("");
     }
 
     private static void requireSpace(DataFolder folder, Budget budget) {

@@ -3,6 +3,7 @@ package io.orbitkv.recovery;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.index.NamespaceRow;
@@ -246,6 +247,28 @@ final class CrashEverywhereTest {
             assertTrue(!crashed || life.opened.epoch() <= 2);
             next.kill();
             life.close();
+        }
+    }
+
+    /** What a second attempt removes may come back with the next power loss: it must not be taken for a store. */
+    @Test
+    void aCreationThatLosesPowerTwiceIsMadeAnew() {
+        for (int seed = 1; seed <= 120; seed++) {
+            SimulatedFolder folder = new SimulatedFolder(seed, folders.make("twice"));
+            OpeningOptions options =
+                    OpeningOptions.of(4L << 20).withSegmentBytes(128 << 10).simulated(seed);
+            for (int at : new int[] {10 + seed % 4, 8 + seed / 4 % 12}) {
+                folder.crashAfter(at);
+                assertThrows(SimulatedCrash.class, () -> new TestLife(folder.reopen(), options).close());
+                folder.powerLoss();
+            }
+            SimulatedFolder last = folder.reopen();
+            try (TestLife life = new TestLife(last, options)) {
+                assertEquals(
+                        life.opened.geometry().segments(), life.opened.accounting().segmentsFree());
+                last.kill();
+            }
+            folders.close();
         }
     }
 

@@ -6,10 +6,12 @@ import io.orbitkv.store.Location;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.IntPredicate;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -123,14 +125,21 @@ final class CrashLedger {
         }
     }
 
-    /** Looks where the blocks lie now: the store may move them, and the promise goes with them. How many have moved. */
+    /**
+     * Looks where the blocks lie now: the store may move them, and the promise goes with them. How many have moved. A block
+     * that went with its segment and was saved again is another matter: until that save is known to be written, what was
+     * promised is promised of the old place.
+     */
     int follow(KvStore store, FamilyHandle[] handles) {
+        Set<Block> savedAgain = new HashSet<>();
+        unwritten.forEach(waiting -> savedAgain.add(waiting.block));
         int moved = 0;
         for (Map.Entry<Block, Claim> next : claims.entrySet()) {
             Block block = next.getKey();
             Claim claim = next.getValue();
             Location at = store.locate(handles[block.family].shard(block.shard), claim.key, 0);
-            if (at.onDrive() && (at.segment() != claim.segment || at.useSequence() != claim.useSequence)) {
+            boolean isElsewhere = at.segment() != claim.segment || at.useSequence() != claim.useSequence;
+            if (at.onDrive() && isElsewhere && !savedAgain.contains(block)) {
                 claim.segment = at.segment();
                 claim.useSequence = at.useSequence();
                 moved++;

@@ -99,7 +99,7 @@ final class PowerLossRun implements AutoCloseable {
     private boolean powerWasLost;
     private boolean stoppedCleanly;
 
-    /** By segment: the use in which the store had given it up when it stopped cleanly, as its catalog said then. */
+    /** By segment: the use in which the store had given it up when it stopped cleanly, as its catalog says; none after a death. */
     private Map<Integer, Long> givenUp = Map.of();
 
     private int clearing = -1;
@@ -215,6 +215,8 @@ final class PowerLossRun implements AutoCloseable {
         event("opened " + kind + " epoch " + store.openReport().epoch() + " "
                 + store.openReport().accounting());
         totals.opened(kind);
+        // A stop that wrote its snapshot is a clean one, even if the machine died before it returned.
+        givenUp = kind == OpeningKind.CLEAN ? freeInCatalogs() : Map.of();
         assertTrue(store.openReport().accounting().isWhole(), "accounting");
         if (powerWasLost && !isSabotaged) {
             assertNotEquals(OpeningKind.KILL, kind, "a power loss was taken for a kill");
@@ -280,7 +282,6 @@ final class PowerLossRun implements AutoCloseable {
         store = null;
         stopping.close();
         stoppedCleanly = true;
-        givenUp = freeInCatalogs();
         ledger.allDurable();
         reopen();
     }
@@ -320,7 +321,6 @@ final class PowerLossRun implements AutoCloseable {
         totals.kills += power ? 0 : 1;
         powerWasLost = power;
         stoppedCleanly = false;
-        givenUp = Map.of();
         isOpening = false;
         discard();
         reopen();

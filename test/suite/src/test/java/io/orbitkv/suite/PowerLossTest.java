@@ -56,7 +56,7 @@ class PowerLossTest {
      * clean stop forgets the blocks, where a death would have brought them back.
      */
     @ParameterizedTest(name = "seed {0}")
-    @ValueSource(longs = {24, 235, 417, 532})
+    @ValueSource(longs = {24, 235, 417, 532, 200_179, 200_730})
     void givesUpSegmentsThatItNeedsNoMoreBeforeItStops(long seed) {
         run(seed, TOTALS, null);
     }
@@ -72,6 +72,18 @@ class PowerLossTest {
     @ValueSource(longs = {124, 240, 588, 736})
     void diesBetweenTheEndsOfTwoNewFolders(long seed) {
         run(seed, TOTALS, null);
+    }
+
+    /** Power is lost in the making of a folder, and again while what the first loss left of it is removed. */
+    @Test
+    void losesPowerTwiceWhileItMakesItsFolders() {
+        run(202_196, TOTALS, null);
+    }
+
+    /** A durable block goes with its segment, is saved again, and power is lost before that is durable. */
+    @Test
+    void losesPowerBeforeABlockThatWasSavedAgainIsDurable() {
+        run(101_522, TOTALS, null);
     }
 
     @ParameterizedTest(name = "seed {0}")
