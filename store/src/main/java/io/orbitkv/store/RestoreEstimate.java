@@ -94,9 +94,7 @@ final class RestoreEstimate {
 
     /** Nanoseconds for the blocks in host memory. */
     double hostNanos(Paths paths, int blockBytes, double pace) {
-        return paths.hostBlocks == 0
-                ? 0
-                : CALL_NANOS + copyNanos(paths.hostTurns, paths.hostBlocks, blockBytes, pace);
+        return paths.hostBlocks == 0 ? 0 : CALL_NANOS + copyNanos(paths.hostTurns, paths.hostBlocks, blockBytes, pace);
     }
 
     /** Later copies of a turn stream: only the first of each goes at the query's pace. */
