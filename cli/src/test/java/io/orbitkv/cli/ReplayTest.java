@@ -144,7 +144,7 @@ class ReplayTest {
 
     /** A store that has the time to write after each request is what the simulator describes. */
     @ParameterizedTest
-    @CsvSource({"10mb, all", "18mb, all", "18mb, reuse"})
+    @CsvSource({"10mb, all", "18mb, all"})
     void hitsAreThoseOfTheSimulation(String cap, String admission) throws IOException {
         trace = SmallTrace.write(folder.resolve("chats.jsonl"), seed, 600, 60);
         String[] store = {
