@@ -23,6 +23,14 @@ final class ChildOptions {
         DROP
     }
 
+    /** When the next request may come. */
+    enum Pace {
+        /** As soon as the one before it has been answered. */
+        NONE,
+        /** When the store has written, and taken note of, all of the one before it: nothing depends on speed then. */
+        WRITTEN
+    }
+
     @Option(names = "--tool")
     String tool = "replay";
 
@@ -67,6 +75,9 @@ final class ChildOptions {
     @Option(names = "--on-full")
     OnFull onFull = OnFull.WAIT;
 
+    @Option(names = "--pace")
+    Pace pace = Pace.NONE;
+
     @Option(names = "--concurrency")
     int concurrency = 1;
 
@@ -88,6 +99,7 @@ final class ChildOptions {
                 "--admission=" + admission,
                 "--admission-price=" + admissionPrice,
                 "--on-full=" + onFull,
+                "--pace=" + pace,
                 "--concurrency=" + concurrency,
                 "--seed=" + seed));
         data.forEach(folder -> arguments.add("--data=" + folder.toAbsolutePath()));

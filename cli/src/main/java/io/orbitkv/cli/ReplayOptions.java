@@ -99,6 +99,15 @@ final class ReplayOptions {
     String onFull;
 
     @Option(
+            names = "--pace",
+            paramLabel = "<pace>",
+            defaultValue = "none",
+            description = "When a request may follow the one before it: none (at once) or written (when the store has"
+                    + " written it, so that hits don't depend on the machine's speed; a simulation then has no queue)."
+                    + " Default: ${DEFAULT-VALUE}.")
+    String pace;
+
+    @Option(
             names = "--restart-at",
             paramLabel = "<fraction>",
             description = "Restart the store after this fraction of the requests, between 0 and 1. Default: never.")
@@ -129,6 +138,7 @@ final class ReplayOptions {
         policy = choice("--policy", policy, POLICIES);
         admission = choice("--ssd-write-policy", admission, ADMISSIONS);
         onFull = choice("--on-full", onFull, List.of("wait", "drop"));
+        pace = choice("--pace", pace, List.of("none", "written"));
         if (restartKind != null) {
             restartKind = choice("--restart-kind", restartKind, List.of("clean", "kill"));
         }
@@ -182,6 +192,7 @@ final class ReplayOptions {
         child.admission = AdmissionPolicy.valueOf(admission.toUpperCase(Locale.ROOT));
         child.admissionPrice = admissionPrice;
         child.onFull = ChildOptions.OnFull.valueOf(onFull.toUpperCase(Locale.ROOT));
+        child.pace = ChildOptions.Pace.valueOf(pace.toUpperCase(Locale.ROOT));
         child.concurrency = concurrency;
         child.seed = seed;
         return child;

@@ -122,6 +122,7 @@ final class ReplayReport {
         return json.put("policy", options.policy)
                 .put("admission", options.admission)
                 .put("on_full", options.onFull)
+                .put("pace", options.pace)
                 .put("concurrency", options.concurrency)
                 .put("segment_bytes", total.segmentBytes)
                 .put("seed", options.seed)

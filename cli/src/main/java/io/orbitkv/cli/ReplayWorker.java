@@ -104,6 +104,17 @@ final class ReplayWorker {
         }
         save(restored, count);
         teller.request(outcome);
+        if (options.pace == ChildOptions.Pace.WRITTEN) {
+            settle();
+        }
+    }
+
+    /** Waits until admission has taken note of the request, what it offers the drive then included, and all is written. */
+    private void settle() {
+        while (store.stats().admission().usesWaitingBytes() > 0) {
+            LockSupport.parkNanos(PAUSE_NANOS);
+        }
+        makeRoom();
     }
 
     private void tellDamaged(int restored, int found) throws IOException {

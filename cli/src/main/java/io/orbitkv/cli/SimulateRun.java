@@ -74,7 +74,9 @@ final class SimulateRun {
             default -> SegmentOrder.SECOND_CHANCE;
         };
         AdmissionRule admission = AdmissionRule.valueOf(store.admission.toUpperCase(Locale.ROOT));
-        return StoreShape.of(StoreGeometry.of(options), (int) store.blockBytes, order, admission, store.admissionPrice);
+        StoreShape shape = StoreShape.of(
+                StoreGeometry.of(options), (int) store.blockBytes, order, admission, store.admissionPrice);
+        return "written".equals(store.pace) ? shape.withoutQueue() : shape;
     }
 
     private List<Place> places(KeyTrace keys) {

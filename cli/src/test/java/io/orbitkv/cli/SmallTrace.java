@@ -17,12 +17,17 @@ final class SmallTrace {
 
     /** Writes a trace; the same seed makes the same one. */
     static Path write(Path file, long seed, int requests) throws IOException {
+        return write(file, seed, requests, CHATS_OPEN);
+    }
+
+    /** The same with so many chats at a time. */
+    static Path write(Path file, long seed, int requests, int chatsOpen) throws IOException {
         Gen gen = new Gen(seed);
         List<List<Long>> chats = new ArrayList<>();
         List<String> lines = new ArrayList<>();
         long next = 1;
         for (int request = 0; request < requests; request++) {
-            if (chats.size() < CHATS_OPEN) {
+            if (chats.size() < chatsOpen) {
                 chats.add(new ArrayList<>(List.of(0L)));
             }
             int chat = gen.below(chats.size());

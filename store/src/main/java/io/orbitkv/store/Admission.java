@@ -216,6 +216,7 @@ final class Admission implements Agent, AutoCloseable {
                 counters.refusedBlocks.sum(),
                 counters.refusedBytes.sum(),
                 offered.get(),
+                uses == null ? 0 : uses.waitingBytes(),
                 uses == null ? 0 : uses.dropped(),
                 known == null ? 0 : known.tags(),
                 known == null ? 0 : known.tagsMax(),

@@ -11,6 +11,7 @@ import io.orbitkv.tiers.AdmissionPolicy;
  * @param refusedBlocks blocks that were saved into host memory only; those offered later are among them
  * @param refusedBytes their bytes
  * @param offeredLaterBlocks blocks that were refused when they were saved and sent to the drive when they were used again
+ * @param usesWaitingBytes what the history has yet to take in of uses, in bytes of their queue; 0: it has seen all
  * @param usesDropped uses that went by unnoticed, since their queue was full
  * @param historyTags keys that the history remembers; those used in both of its halves count twice
  * @param historyTagsMax most of them
@@ -25,6 +26,7 @@ public record AdmissionStats(
         long refusedBlocks,
         long refusedBytes,
         long offeredLaterBlocks,
+        long usesWaitingBytes,
         long usesDropped,
         long historyTags,
         long historyTagsMax,

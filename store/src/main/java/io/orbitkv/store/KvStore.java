@@ -370,12 +370,14 @@ public final class KvStore implements AutoCloseable {
      * @throws OrbitKvException {@link ErrorCode#BAD_BUFFER} where {@code keys} is too small
      */
     public Lease query(FamilyHandle family, DirectBuffer keys, int keysOffset, int count) {
+        long began = clock.nanoTime();
         requireOurs(Objects.requireNonNull(family, "family"));
         requireKeys("keys", keys, keysOffset, count);
         gate.enter();
         try {
             Workspace work = workspaces.take();
             try {
+                work.queryBeganNanos = began;
                 return queries.query(family, keys, keysOffset, count, work);
             } finally {
                 workspaces.giveBack(work);
@@ -420,6 +422,7 @@ public final class KvStore implements AutoCloseable {
                 work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
                 work.hostOnly = workspaces.isDriveLate();
                 work.turnBeganNanos = began;
+                work.pace = lease.pace();
                 int restored = restores.restore(work, lease.keyMemory(), from, count);
                 lease.restored(work.restoredHost, restored - work.restoredHost);
                 return restored;

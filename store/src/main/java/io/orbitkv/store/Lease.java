@@ -30,6 +30,7 @@ public final class Lease implements AutoCloseable {
     private int nvmeBlocks;
     private double hostNanos;
     private double nvmeNanos;
+    private double pace;
     private final AtomicInteger restoredHost = new AtomicInteger();
     private final AtomicInteger restoredNvme = new AtomicInteger();
     private long expiryNanos;
@@ -63,9 +64,15 @@ public final class Lease implements AutoCloseable {
     }
 
     /** Notes what the query thinks that a restore will take; before {@link #hold}. */
-    void estimate(double ofHostNanos, double ofNvmeNanos) {
+    void estimate(double ofHostNanos, double ofNvmeNanos, double queryPace) {
         hostNanos = ofHostNanos;
         nvmeNanos = ofNvmeNanos;
+        pace = queryPace;
+    }
+
+    /** At what {@link RestoreEstimate#pace} the query ran. */
+    double pace() {
+        return pace;
     }
 
     void restored(int host, int nvme) {

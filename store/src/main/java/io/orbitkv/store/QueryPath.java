@@ -44,6 +44,13 @@ final class QueryPath {
         if (common == 0) {
             return miss;
         }
+        Lease lease = leases.take();
+        if (lease == null) {
+            counters.leasesRefused.increment();
+            return miss;
+        }
+        long nowNanos = leases.nowNanos();
+        double pace = RestoreEstimate.pace(nowNanos - work.queryBeganNanos, common * shards);
         int host = 0;
         double hostNanos = 0;
         double nvmeNanos = 0;
@@ -56,17 +63,12 @@ final class QueryPath {
             RestoreEstimate.Paths paths =
                     work.paths.count(work.prompt, length, RestorePath.turnBlocks(of.paddedBytes()));
             host += paths.hostBlocks();
-            hostNanos += estimate.hostNanos(paths, of.blockBytes());
+            hostNanos += estimate.hostNanos(paths, of.blockBytes(), pace);
             nvmeNanos += estimate.nvmeNanos(paths, of.blockBytes());
         }
-        Lease lease = leases.take();
-        if (lease == null) {
-            counters.leasesRefused.increment();
-            return miss;
-        }
         int all = common * shards;
-        lease.estimate(hostNanos, nvmeNanos);
-        lease.hold(family, keys, keysOffset, common, host, all - host, leases.nowNanos() + leaseNanos);
+        lease.estimate(hostNanos, nvmeNanos, pace);
+        lease.hold(family, keys, keysOffset, common, host, all - host, nowNanos + leaseNanos);
         counters.hitHostBlocks.add(host);
         counters.hitNvmeBlocks.add((long) all - host);
         return lease;

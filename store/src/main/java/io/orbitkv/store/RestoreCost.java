@@ -50,16 +50,16 @@ final class RestoreCost {
         return turns * turnNanos + blocks * blockNanos + bytes * byteNanos;
     }
 
-    /** Takes in what one turn with at least one block took. */
-    void learn(double blocks, double bytes, long nanos) {
-        double turnPart = turnNanos;
+    /** Takes in what turns with at least one block took. */
+    void learn(double turns, double blocks, double bytes, long nanos) {
+        double turnPart = turns * turnNanos;
         double blockPart = blocks * blockNanos;
         double bytePart = bytes * byteNanos;
         double estimate = turnPart + blockPart + bytePart;
         double measured = Math.max(1, nanos);
         double error = within(-ERROR_MAX, ERROR_MAX, Math.log(measured / estimate));
         double move = step * error / estimate;
-        turnNanos = within(NANOS_MIN, NANOS_MAX, turnPart * (1 + move * turnPart));
+        turnNanos = within(NANOS_MIN, NANOS_MAX, turnNanos * (1 + move * turnPart));
         blockNanos = within(NANOS_MIN, NANOS_MAX, blockNanos * (1 + move * blockPart));
         byteNanos = within(BYTE_NANOS_MIN, BYTE_NANOS_MAX, byteNanos * (1 + move * bytePart));
         double settling = step;

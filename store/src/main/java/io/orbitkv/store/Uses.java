@@ -116,6 +116,11 @@ final class Uses implements AutoCloseable {
         return ring.read(handler, MESSAGES_MAX);
     }
 
+    /** What was not read yet, or is being worked on, in bytes of the queue. Any thread. */
+    int waitingBytes() {
+        return ring.size();
+    }
+
     /** Uses that were lost since the queue was full. Any thread. */
     long dropped() {
         return dropped.sum();

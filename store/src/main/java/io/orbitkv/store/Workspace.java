@@ -59,8 +59,11 @@ final class Workspace implements AutoCloseable {
     /** Blocks that the restore has delivered from host memory so far. */
     int restoredHost;
 
+    long queryBeganNanos;
+
     // What the turn's time is learned from.
     long turnBeganNanos;
+    double pace;
     int readsBefore;
     long bytesBefore;
 

@@ -37,7 +37,7 @@ class RestoreCostTest {
             long nanos = turnNanos(blocks, slower);
             double ratio = estimate(cost, blocks) / nanos;
             good += ratio >= 0.5 && ratio <= 2 ? 1 : 0;
-            cost.learn(blocks, (double) blocks * BLOCK_BYTES, nanos);
+            cost.learn(1, blocks, (double) blocks * BLOCK_BYTES, nanos);
         }
         return (double) good / turns;
     }
@@ -74,7 +74,7 @@ class RestoreCostTest {
             double ratio = estimate(cost, blocks) / nanos;
             usual += busy ? 0 : 1;
             good += !busy && ratio >= 0.5 && ratio <= 2 ? 1 : 0;
-            cost.learn(blocks, (double) blocks * BLOCK_BYTES, nanos);
+            cost.learn(1, blocks, (double) blocks * BLOCK_BYTES, nanos);
         }
         assertTrue(good > 0.97 * usual, "seed " + seed + ": " + good + " of " + usual + " usual turns within 2x");
     }
@@ -84,7 +84,7 @@ class RestoreCostTest {
         RestoreCost cost = new RestoreCost(200_000, 5_000, 0.6);
         for (long nanos : new long[] {0, -5, 1, Long.MAX_VALUE}) {
             for (int i = 0; i < 2_000; i++) {
-                cost.learn(1 + i % 64, (1 + i % 64) * (double) BLOCK_BYTES, nanos);
+                cost.learn(1, 1 + i % 64, (1 + i % 64) * (double) BLOCK_BYTES, nanos);
             }
             double one = estimate(cost, 1);
             assertTrue(one > 0 && one <= 2e9 + BLOCK_BYTES * 1e3, "told of " + nanos + " ns: " + one);
@@ -101,7 +101,7 @@ class RestoreCostTest {
         for (int window = 0; window < 5; window++) { // the compilers allocate in the first ones
             long before = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
             for (int i = 1; i < 20_000; i++) {
-                cost.learn(i & 63, (i & 63) * 4096.0 + 1, i * 1_000L);
+                cost.learn(1, i & 63, (i & 63) * 4096.0 + 1, i * 1_000L);
                 sum += cost.nanos(1, i, i * 4096.0);
             }
             long after = threads.getThreadAllocatedBytes(Thread.currentThread().getId());

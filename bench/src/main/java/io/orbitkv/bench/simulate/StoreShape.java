@@ -54,6 +54,15 @@ public record StoreShape(
                 geometry.writeQueueBlocks() / QUEUE_PART);
     }
 
+    /**
+     * The same store when every request finds all before it written.
+     *
+     * @return its shape
+     */
+    public StoreShape withoutQueue() {
+        return new StoreShape(host, nvme, hostOrder, nvmeOrder, admission, price, 0);
+    }
+
     /** What is written to the drive. */
     public enum AdmissionRule {
         /** Everything that is saved. */
