@@ -265,7 +265,8 @@ final class CrashEverywhereTest {
             SimulatedFolder last = folder.reopen();
             try (TestLife life = new TestLife(last, options)) {
                 assertEquals(
-                        life.opened.geometry().segments(), life.opened.accounting().segmentsFree());
+                        life.opened.geometry().segments(),
+                        life.opened.accounting().segmentsFree());
                 last.kill();
             }
             folders.close();
