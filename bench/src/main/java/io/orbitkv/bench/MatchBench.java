@@ -42,7 +42,7 @@ public final class MatchBench {
     private static final int CHURN_SAVES_PER_SEGMENT = 4;
     private static final int SWEEP_RUNS_PER_SAVE = 32;
     private static final int WHOLE_EVERY = 16;
-    private static final int WARM_UP_MATCHES = 3000;
+    private static final int WARM_UP_MATCHES = 10_000;
     private static final int KEY_BYTES = PrefixIndex.KEY_BYTES;
     private static final int GENERATION_FIRST = 1;
     private static final long HIGHEST_NANOS = TimeUnit.SECONDS.toNanos(60);

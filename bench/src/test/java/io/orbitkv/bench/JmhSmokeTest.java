@@ -11,7 +11,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.profile.GCProfiler;
-import org.openjdk.jmh.results.Result;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.runner.Runner;
 import org.openjdk.jmh.runner.RunnerException;
@@ -89,11 +88,11 @@ class JmhSmokeTest {
     }
 
     private static double allocated(RunResult result) {
-        Result<?> norm = result.getSecondaryResults().entrySet().stream()
-                .filter(pair -> pair.getKey().endsWith("gc.alloc.rate.norm"))
-                .map(pair -> pair.getValue())
-                .findFirst()
-                .orElseThrow(() -> new AssertionError("no allocation was reported for " + name(result)));
-        return norm.getScore();
+        for (String metric : result.getSecondaryResults().keySet()) {
+            if (metric.endsWith("gc.alloc.rate.norm")) {
+                return result.getSecondaryResults().get(metric).getScore();
+            }
+        }
+        throw new AssertionError("no allocation was reported for " + name(result));
     }
 }
