@@ -1,11 +1,11 @@
 package io.orbitkv.suite;
 
-import com.sun.nio.file.ExtendedOpenOption;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
@@ -21,6 +21,10 @@ import java.util.stream.Stream;
  */
 final class FlipPayload {
     private static final int PAGE_BYTES = 4096;
+
+    /** Of an interface of the JDK that javac 25 warns of, without a way to say that it is meant. */
+    private static final OpenOption DIRECT = direct();
+
     private static final int LISTINGS = 64;
     private static final int LISTING_BYTES = 104;
     private static final int FIRST_PAGE = 96;
@@ -129,7 +133,7 @@ final class FlipPayload {
             return false; // reused meanwhile
         }
         page.put(offset, (byte) (page.get(offset) ^ 1 << bit % Byte.SIZE));
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE, ExtendedOpenOption.DIRECT)) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE, DIRECT)) {
             return channel.write(page.clear(), pageAt) == PAGE_BYTES;
         }
     }
@@ -142,8 +146,17 @@ final class FlipPayload {
     }
 
     private boolean read(Path file, long at) throws IOException {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, ExtendedOpenOption.DIRECT)) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, DIRECT)) {
             return channel.read(page.clear(), at) == PAGE_BYTES;
+        }
+    }
+
+    private static OpenOption direct() {
+        try {
+            Class<?> options = Class.forName("com.sun.nio.file.ExtendedOpenOption");
+            return (OpenOption) options.getField("DIRECT").get(null);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("this JDK can't open files for direct I/O; take a JDK 17 or newer", e);
         }
     }
 
