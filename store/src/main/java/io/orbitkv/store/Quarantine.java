@@ -41,10 +41,13 @@ final class Quarantine {
 
     /**
      * Drops a block of the drive whose checksum failed; the same turn's pin is still held. A segment that is being given
-     * up has no use any more that could be written down, and needs none: its blocks go with it.
+     * up has no use any more that could be written down, and needs none: its blocks go with it. And where the index does
+     * not know the place as this key's, it is another block's, which is good: a match had promised too much.
      */
     void dropFromDrive(Workspace work, int i) {
-        drop(work, i, Tier.NVME);
+        if (!drop(work, i, Tier.NVME)) {
+            return;
+        }
         long extent = work.extents[i];
         long use = nvme.useSequence(Extent.segment(extent));
         if (use != 0) {
@@ -63,9 +66,10 @@ final class Quarantine {
         warn("the drive", extent);
     }
 
-    private void drop(Workspace work, int i, Tier tier) {
+    /** Whether it was this key's place, and nobody else had dropped it before. */
+    private boolean drop(Workspace work, int i, Tier tier) {
         synchronized (writerLock) {
-            index.forget(work.binding.indexNumber(), work.keys(), work.keyOffset(i), tier, work.extents[i]);
+            return index.forget(work.binding.indexNumber(), work.keys(), work.keyOffset(i), tier, work.extents[i]);
         }
     }
 

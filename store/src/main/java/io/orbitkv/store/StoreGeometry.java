@@ -37,7 +37,12 @@ public record StoreGeometry(
                 sizes.hostSegmentBytes(),
                 Math.toIntExact(options.poolBytes() / sizes.hostSegmentBytes()),
                 log,
-                Budget.of(options.capBytes(), log, OpeningOptions.SEGMENTS_MIN).segments(),
+                Budget.of(
+                                options.capBytes(),
+                                log,
+                                OpeningOptions.SEGMENTS_MIN,
+                                options.folders().size())
+                        .segments(),
                 options.openSegments(),
                 sizes.writeQueueBlocks());
     }

@@ -12,7 +12,9 @@ import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.recovery.OpeningKind;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
@@ -62,6 +64,62 @@ class KvStoreTest {
                 assertEquals(0, prompt.restore(3), "what was cleared stays cleared");
             }
             leaks.assertNothingLeaked();
+        }
+    }
+
+    /** Keys that no chain makes: the match believes the last of them, and the restore finds out. */
+    @Test
+    void aMatchThatPromisedTooMuchCostsNobodysBlock() throws IOException {
+        try (TestFolders folders = new TestFolders()) {
+            Path folder = folders.make("store");
+            int blocks = 8;
+            try (KvStore store = KvStore.open(options(folder));
+                    Prompts prompt = new Prompts(store, blocks)) {
+                prompt.save(1);
+            }
+            try (KvStore store = KvStore.open(options(folder)); // host memory is empty
+                    Prompts prompt = new Prompts(store, blocks)) {
+                UnsafeBuffer keys = prompt.keysOf(1);
+                for (int at = 32; at < (blocks - 1) * 32; at++) {
+                    keys.putByte(at, (byte) ~keys.getByte(at)); // all but the first and the last
+                }
+                try (Lease lease = store.query(prompt.family, keys, 0, blocks)) {
+                    assertEquals(blocks, lease.blocks());
+                    int restored = store.restore(lease, prompt.family.shard(0), 0, blocks, Blocks.of(prompt.memory));
+                    assertEquals(1, restored);
+                }
+                assertEquals(blocks, prompt.restore(1));
+            }
+            Files.delete(folder.resolve("snapshot/MARKER")); // so that the log is scanned, and quarantine counts
+            try (KvStore store = KvStore.open(options(folder));
+                    Prompts prompt = new Prompts(store, blocks)) {
+                assertEquals(blocks, prompt.restore(1), "after a restart");
+                assertEquals(0, store.stats().corruptBlocks());
+            }
+        }
+    }
+
+    @Test
+    void aGeometryIsThatOfTheStoreThatIsMade() {
+        try (TestFolders folders = new TestFolders()) {
+            for (int count = 1; count <= 2; count++) {
+                StoreOptions options = StoreOptions.in(
+                                folders.make("one-" + count),
+                                count == 1 ? new Path[0] : new Path[] {folders.make("other")})
+                        .poolBytes(32 << 20)
+                        .capBytes(161 << 20);
+                StoreGeometry geometry = StoreGeometry.of(options);
+                try (KvStore store = KvStore.open(options)) {
+                    StoreStats stats = store.stats();
+                    assertEquals(geometry.logSegmentBytes(), store.logSegmentBytes());
+                    assertEquals(
+                            geometry.logSegments(),
+                            store.openReport().accounting().preallocatedPages()
+                                    * MemoryRegion.PAGE_BYTES
+                                    / geometry.logSegmentBytes(),
+                            stats::toString);
+                }
+            }
         }
     }
 
