@@ -6,7 +6,6 @@ import io.orbitkv.bench.BenchSettings;
 import io.orbitkv.bench.Pages;
 import io.orbitkv.bench.RestoreBench;
 import io.orbitkv.bench.SaveBench;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -80,15 +79,8 @@ final class BenchCommand implements Runnable {
 
     /** Options of the benchmarks that run on a store. */
     static final class StoreBenchOptions {
-        @Spec(Spec.Target.MIXEE)
-        private CommandSpec spec;
-
-        @Option(
-                names = {"--data", "--ssd-cache-path"},
-                paramLabel = "<folder>",
-                description = "A folder on the drive to measure; the benchmark makes its own folders in it and removes"
-                        + " them. Default: the folder for temporary files.")
-        private Path data;
+        @Mixin
+        private BenchOptions place;
 
         @Option(
                 names = "--rounds",
@@ -97,37 +89,17 @@ final class BenchCommand implements Runnable {
                 description = "Measured rounds, 5 to 1000. Default: ${DEFAULT-VALUE}.")
         private int rounds;
 
-        @Option(
-                names = "--seed",
-                paramLabel = "<n>",
-                defaultValue = "1",
-                description = "Seed of keys and orders, any whole number. Default: ${DEFAULT-VALUE}.")
-        private long seed;
-
         BenchSettings settings(List<Long> sizes, Terminal terminal) {
-            if (rounds < 5 || rounds > 1000) {
-                throw bad("--rounds is " + rounds + "; give 5 to 1000");
-            }
-            Path folder = data != null ? data : TemporaryFolders.root();
-            if (!Files.isDirectory(folder)) {
-                throw bad("--data is " + folder + ", which is not a folder; name one that exists");
-            }
+            place.requireRounds(rounds);
+            Path folder = place.folder();
             List<Integer> blockBytes = new ArrayList<>();
             for (long size : sizes) {
                 if (size % 4096 != 0 || size > 16 << 20) {
-                    throw bad("--block-bytes has " + size + "; give multiples of 4kb up to 16mb");
+                    throw place.bad("--block-bytes has " + size + "; give multiples of 4kb up to 16mb");
                 }
                 blockBytes.add((int) size);
             }
-            return new BenchSettings(folder, blockBytes, rounds, seed, what -> {
-                if (terminal.isDue()) {
-                    terminal.show(what);
-                }
-            });
-        }
-
-        private ParameterException bad(String message) {
-            return new ParameterException(spec.commandLine(), message);
+            return new BenchSettings(folder, blockBytes, rounds, place.seed, terminal::showIfDue);
         }
     }
 

@@ -13,9 +13,6 @@ import picocli.CommandLine.Spec;
 final class DemoOptions {
     private static final int REQUESTS_DEFAULT = 1000;
 
-    /** The largest block that fits a segment with its header and footer pages. */
-    private static final long BLOCK_BYTES_MAX = 32L << 20;
-
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
 
@@ -92,9 +89,7 @@ final class DemoOptions {
 
     /** Refuses what makes no sense together, before anything is started. */
     void check() {
-        if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
-            throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
-        }
+        Sizes.requireBlock(spec, blockBytes);
         if (requests != null && trace != null) {
             throw bad("--requests is for generated chats; with --trace use --limit");
         }

@@ -15,11 +15,7 @@ final class DemoReport {
         this.demo = demo;
         this.options = options;
         this.plot = plot;
-        total = new Phase((int) options.blockBytes).add(demo.before).add(demo.after);
-    }
-
-    private long wrong() {
-        return total.wrong + demo.wrongAtRestart;
+        total = demo.total();
     }
 
     /** Prints tables. */
@@ -32,11 +28,9 @@ final class DemoReport {
         table.print(out);
         out.println();
         out.println("Kill and restart: " + demo.askedBlocks + " blocks were acknowledged as written; "
-                + (demo.askedBlocks - demo.reusedSince - demo.lostWritten) + " found, " + demo.reusedSince
-                + " in segments reused since, " + demo.lostWritten + " lost. Opened as " + demo.restarted.kind + " in "
-                + PhaseTable.millis(demo.restarted.openNanos) + " ms with " + demo.restarted.blocksIndexed
-                + " blocks; first query answered " + PhaseTable.millis(demo.restarted.firstQueryNanos)
-                + " ms after opening began, "
+                + demo.foundBlocks() + " found, " + demo.reusedSince
+                + " in segments reused since, " + demo.lostWritten + " lost. " + PhaseTable.opening(demo.restarted)
+                + ", "
                 + PhaseTable.millis(demo.restartNanos) + " ms after the kill.");
         out.println("Drive: at most " + Sizes.text(demo.diskPeakBytes) + " of the cap of "
                 + Sizes.text(options.capBytes) + " (" + demo.diskSamples + " looks from outside).");
@@ -57,7 +51,7 @@ final class DemoReport {
                 .end();
         phase(json.object("before"), demo.before).end();
         phase(json.object("after"), demo.after).end();
-        json.put("wrong_blocks", wrong())
+        json.put("wrong_blocks", demo.wrongBlocks())
                 .put("lost_written", demo.lostWritten)
                 .put("acknowledged_blocks", demo.askedBlocks)
                 .put("reused_since_blocks", demo.reusedSince)

@@ -6,16 +6,11 @@ import io.orbitkv.bench.DiskResult;
 import io.orbitkv.bench.DiskRow;
 import io.orbitkv.bench.DiskSettings;
 import io.orbitkv.nativeio.ErrorCode;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** {@code orbitkv bench disk}: how much of what the drive gives the store passes on. */
 @Command(
@@ -29,15 +24,8 @@ final class DiskCommand implements Callable<Integer> {
     private static final double MIB = 1 << 20;
     private static final long ROUND_BYTES_STEP = 128L << 20;
 
-    @Spec
-    private CommandSpec spec;
-
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            paramLabel = "<folder>",
-            description = "A folder on the drive to measure; the benchmark makes its own folders in it and removes"
-                    + " them. Default: the folder for temporary files.")
-    private Path data;
+    @Mixin
+    private BenchOptions place;
 
     @Option(
             names = "--rounds",
@@ -72,13 +60,6 @@ final class DiskCommand implements Callable<Integer> {
                     + " ${DEFAULT-VALUE}.")
     private long randomBlockBytes;
 
-    @Option(
-            names = "--seed",
-            paramLabel = "<n>",
-            defaultValue = "1",
-            description = "Seed of keys and orders, any whole number. Default: ${DEFAULT-VALUE}.")
-    private long seed;
-
     @Mixin
     private CommonOptions common;
 
@@ -105,33 +86,26 @@ final class DiskCommand implements Callable<Integer> {
     }
 
     private DiskSettings settings(Terminal terminal) {
-        if (rounds < 5 || rounds > 1000) {
-            throw bad("--rounds is " + rounds + "; give 5 to 1000");
-        }
+        place.requireRounds(rounds);
         if (bytes % ROUND_BYTES_STEP != 0 || bytes > 1L << 40) {
-            throw bad("--bytes is " + bytes + "; give a multiple of 128mb up to 1tb");
+            throw place.bad("--bytes is " + bytes + "; give a multiple of 128mb up to 1tb");
         }
         requirePower("--block-bytes", blockBytes, 64 << 10);
         requirePower("--random-block-bytes", randomBlockBytes, 4 << 10);
-        Path folder = data != null ? data : TemporaryFolders.root();
-        if (!Files.isDirectory(folder)) {
-            throw bad("--data is " + folder + ", which is not a folder; name one that exists");
-        }
-        return new DiskSettings(folder, bytes, (int) blockBytes, (int) randomBlockBytes, rounds, seed, what -> {
-            if (terminal.isDue()) {
-                terminal.show(what);
-            }
-        });
+        return new DiskSettings(
+                place.folder(),
+                bytes,
+                (int) blockBytes,
+                (int) randomBlockBytes,
+                rounds,
+                place.seed,
+                terminal::showIfDue);
     }
 
     private void requirePower(String option, long value, long min) {
         if (Long.bitCount(value) != 1 || value < min || value > 8 << 20) {
-            throw bad(option + " is " + value + "; give a power of two from " + Sizes.text(min) + " to 8mb");
+            throw place.bad(option + " is " + value + "; give a power of two from " + Sizes.text(min) + " to 8mb");
         }
-    }
-
-    private ParameterException bad(String message) {
-        return new ParameterException(spec.commandLine(), message);
     }
 
     private void print(DiskResult result) {

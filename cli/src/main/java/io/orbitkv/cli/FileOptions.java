@@ -10,7 +10,6 @@ import picocli.CommandLine.Spec;
 
 /** Where put and get keep files, and under what. */
 final class FileOptions {
-    private static final long BLOCK_BYTES_MAX = 32L << 20;
     private static final long CAP_BYTES_DEFAULT = 1L << 30;
 
     @Spec(Spec.Target.MIXEE)
@@ -66,9 +65,7 @@ final class FileOptions {
     }
 
     void check() {
-        if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
-            throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
-        }
+        Sizes.requireBlock(spec, blockBytes);
         if (model.isBlank()) {
             throw bad("--model is empty; give a name");
         }

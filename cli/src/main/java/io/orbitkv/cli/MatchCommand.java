@@ -152,11 +152,7 @@ final class MatchCommand implements Callable<Integer> {
 
     private QueryBench.Result query(Terminal terminal) {
         Path folder = data != null ? data : TemporaryFolders.root();
-        BenchSettings settings = new BenchSettings(folder, List.of(), 1, seed, what -> {
-            if (terminal.isDue()) {
-                terminal.show(what);
-            }
-        });
+        BenchSettings settings = new BenchSettings(folder, List.of(), 1, seed, terminal::showIfDue);
         return new QueryBench(settings, queryStored, matchBlocks, QUERIES).run();
     }
 

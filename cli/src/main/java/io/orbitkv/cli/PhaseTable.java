@@ -62,6 +62,12 @@ final class PhaseTable {
         return Double.isNaN(share) ? "-" : String.format(Locale.ROOT, "%.1f %%", 100 * share);
     }
 
+    /** How a store was opened, in words. */
+    static String opening(Phase opened) {
+        return "Opened as " + opened.kind + " in " + millis(opened.openNanos) + " ms with " + opened.blocksIndexed
+                + " blocks; first query answered " + millis(opened.firstQueryNanos) + " ms after opening began";
+    }
+
     static String millis(long nanos) {
         return String.format(Locale.ROOT, "%.0f", nanos / 1e6);
     }

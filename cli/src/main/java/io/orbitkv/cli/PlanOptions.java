@@ -2,7 +2,7 @@ package io.orbitkv.cli;
 
 import io.orbitkv.bench.simulate.KeyTrace;
 import io.orbitkv.bench.simulate.Plan;
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.tiers.AdmissionPolicy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
@@ -76,7 +76,7 @@ final class PlanOptions {
             paramLabel = "<policy>",
             defaultValue = "ALL",
             description = "What is written to the drive: ${COMPLETION-CANDIDATES}. Default: ${DEFAULT-VALUE}.")
-    AdmissionRule admission;
+    AdmissionPolicy admission;
 
     @Option(
             names = "--admission-price",
@@ -123,20 +123,22 @@ final class PlanOptions {
 
     /** The grid for a trace; sizes that come out equal are looked at once. */
     Plan.Grid grid(KeyTrace trace) {
-        long[] poolBlocks = blocks("--pool-sizes", parse("--pool-sizes", pools, POOLS_DEFAULT, false), trace, false);
+        long[] poolBlocks =
+                blocks("--pool-sizes", parse("--pool-sizes", pools, POOLS_DEFAULT, false), pools != null, trace, false);
         boolean none =
                 drives == null || drives.stream().anyMatch(text -> text.trim().equalsIgnoreCase(NONE));
-        long[] driveBlocks = blocks("--drive-sizes", parse("--drive-sizes", drives, DRIVES_DEFAULT, true), trace, none);
+        long[] driveBlocks = blocks(
+                "--drive-sizes", parse("--drive-sizes", drives, DRIVES_DEFAULT, true), drives != null, trace, none);
         return new Plan.Grid(poolBlocks, driveBlocks, blockBytes, poolPrice, drivePrice, pointsPerDoubling);
     }
 
-    private long[] blocks(String flag, List<Capacity> capacities, KeyTrace trace, boolean none) {
+    private long[] blocks(String flag, List<Capacity> capacities, boolean given, KeyTrace trace, boolean none) {
         TreeSet<Long> blocks = new TreeSet<>();
         for (Capacity capacity : capacities) {
             long count = capacity.blocks(trace.uniqueBlocks(), blockBytes);
             if (count >= BLOCKS_MIN) {
                 blocks.add(count);
-            } else if (pools != null && !capacity.text().endsWith("%")) {
+            } else if (given && !capacity.text().endsWith("%")) {
                 throw bad(flag + ": " + capacity.text() + " holds " + count + " blocks of " + Sizes.text(blockBytes)
                         + "; give room for at least " + BLOCKS_MIN);
             }

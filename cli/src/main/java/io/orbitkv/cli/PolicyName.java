@@ -3,6 +3,7 @@ package io.orbitkv.cli;
 import io.orbitkv.tiers.EvictionPolicy;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
@@ -24,8 +25,12 @@ final class PolicyName implements ITypeConverter<EvictionPolicy>, Iterable<Strin
                 "'" + text + "' is no eviction policy; take one of " + String.join(", ", this));
     }
 
+    List<String> names() {
+        return Arrays.stream(EvictionPolicy.values()).map(PolicyName::of).toList();
+    }
+
     @Override
     public Iterator<String> iterator() {
-        return Arrays.stream(EvictionPolicy.values()).map(PolicyName::of).iterator();
+        return names().iterator();
     }
 }

@@ -10,7 +10,7 @@ final class Problems {
     /** In words; empty when all is well. */
     static String of(Replay replay, long capBytes) {
         List<String> problems = new ArrayList<>();
-        long wrong = replay.before.wrong + replay.after.wrong + replay.wrongAtRestart;
+        long wrong = replay.wrongBlocks();
         if (wrong > 0) {
             problems.add(wrong + " restored blocks had wrong bytes");
         }

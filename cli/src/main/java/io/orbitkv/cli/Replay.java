@@ -260,10 +260,25 @@ final class Replay {
         }
     }
 
+    /** Both phases together. */
+    Phase total() {
+        return new Phase(options.blockBytes).add(before).add(after);
+    }
+
+    /** Restored blocks with wrong bytes, those of the check after a kill included. */
+    long wrongBlocks() {
+        return before.wrong + after.wrong + wrongAtRestart;
+    }
+
+    /** Acknowledged blocks that were found in place, whole. */
+    long foundBlocks() {
+        return askedBlocks - reusedSince - lostWritten - damagedAtRestart;
+    }
+
     private void noteAnswers() {
         note("restarted: " + restarted.kind + ", " + restarted.blocksIndexed + " blocks indexed in "
                 + restarted.openNanos / 1_000_000 + " ms; of " + askedBlocks + " acknowledged blocks "
-                + (askedBlocks - reusedSince - lostWritten - damagedAtRestart) + " found, " + reusedSince
+                + foundBlocks() + " found, " + reusedSince
                 + " reused since, " + (damagedAtRestart > 0 ? damagedAtRestart + " damaged, " : "") + lostWritten
                 + " lost");
     }

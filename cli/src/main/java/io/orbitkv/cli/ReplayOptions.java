@@ -14,17 +14,12 @@ import picocli.CommandLine.Spec;
 
 /** The store that a replay runs against, and how it runs. */
 final class ReplayOptions {
-    /** The largest block that fits a segment with its header and footer pages. */
-    static final long BLOCK_BYTES_MAX = 32L << 20;
-
     /** Pages of a segment that hold no blocks: header, batch headers, footer. */
     private static final long SEGMENT_OWN_BYTES = 16L << 10;
 
     /** Segments that are open at once, and as many that can leave. */
     private static final int POOL_SEGMENTS_MIN = 8;
 
-    private static final List<String> POLICIES = List.of("second-chance", "segment-lru", "fifo");
-    private static final List<String> ADMISSIONS = List.of("all", "reuse", "duel");
     private static final int CONCURRENCY_MAX = 256;
 
     @Spec(Spec.Target.MIXEE)
@@ -135,16 +130,14 @@ final class ReplayOptions {
 
     /** Refuses what is out of range or makes no sense together, before anything is started. */
     void check() {
-        policy = choice("--policy", policy, POLICIES);
-        admission = choice("--ssd-write-policy", admission, ADMISSIONS);
+        policy = choice("--policy", policy, new PolicyName().names());
+        admission = choice("--ssd-write-policy", admission, List.of("all", "reuse", "duel"));
         onFull = choice("--on-full", onFull, List.of("wait", "drop"));
         pace = choice("--pace", pace, List.of("none", "written"));
         if (restartKind != null) {
             restartKind = choice("--restart-kind", restartKind, List.of("clean", "kill"));
         }
-        if (blockBytes < 4096 || blockBytes > BLOCK_BYTES_MAX) {
-            throw bad("--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
-        }
+        Sizes.requireBlock(spec, blockBytes);
         if (!(admissionPrice >= 0 && admissionPrice <= 10)) {
             throw bad("--admission-price is " + admissionPrice + "; give 0 to 10");
         }
@@ -188,14 +181,24 @@ final class ReplayOptions {
         child.poolBytes = poolBytes;
         child.capBytes = capBytes;
         child.segmentBytes = segmentBytes == null ? 0 : segmentBytes;
-        child.policy = EvictionPolicy.valueOf(policy.toUpperCase(Locale.ROOT).replace('-', '_'));
-        child.admission = AdmissionPolicy.valueOf(admission.toUpperCase(Locale.ROOT));
+        child.policy = eviction();
+        child.admission = writePolicy();
         child.admissionPrice = admissionPrice;
         child.onFull = ChildOptions.OnFull.valueOf(onFull.toUpperCase(Locale.ROOT));
         child.pace = ChildOptions.Pace.valueOf(pace.toUpperCase(Locale.ROOT));
         child.concurrency = concurrency;
         child.seed = seed;
         return child;
+    }
+
+    /** What leaves a full tier; after {@link #check}. */
+    EvictionPolicy eviction() {
+        return new PolicyName().convert(policy);
+    }
+
+    /** What is written to the drives; after {@link #check}. */
+    AdmissionPolicy writePolicy() {
+        return AdmissionPolicy.valueOf(admission.toUpperCase(Locale.ROOT));
     }
 
     /** How the store ends on the way. */

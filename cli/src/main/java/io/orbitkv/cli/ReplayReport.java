@@ -15,7 +15,7 @@ final class ReplayReport {
     ReplayReport(Replay replay, ReplayOptions options) {
         this.replay = replay;
         this.options = options;
-        total = new Phase((int) options.blockBytes).add(replay.before).add(replay.after);
+        total = replay.total();
         restarted = replay.restart != Replay.Restart.NONE;
     }
 
@@ -55,12 +55,9 @@ final class ReplayReport {
     private void printRestart(PrintStream out) {
         out.println("Restart (" + name(replay.restart) + "): " + replay.askedBlocks
                 + " blocks were acknowledged as written; "
-                + (replay.askedBlocks - replay.reusedSince - replay.damagedAtRestart - replay.lostWritten) + " found, "
+                + replay.foundBlocks() + " found, "
                 + replay.reusedSince + " in segments reused since, " + replay.damagedAtRestart + " damaged, "
-                + replay.lostWritten + " lost. Opened as " + replay.restarted.kind + " in "
-                + PhaseTable.millis(replay.restarted.openNanos) + " ms with " + replay.restarted.blocksIndexed
-                + " blocks; first query answered " + PhaseTable.millis(replay.restarted.firstQueryNanos)
-                + " ms after opening began.");
+                + replay.lostWritten + " lost. " + PhaseTable.opening(replay.restarted) + ".");
     }
 
     private static String name(Enum<?> value) {
@@ -82,7 +79,7 @@ final class ReplayReport {
                 .end();
         json.put("saved_bytes", total.savedBytes())
                 .put("restored_bytes", total.restoredBytes())
-                .put("wrong_blocks", total.wrong + replay.wrongAtRestart)
+                .put("wrong_blocks", replay.wrongBlocks())
                 .put("lost_written", replay.lostWritten)
                 .put("acknowledged_blocks", replay.askedBlocks)
                 .put("reused_since_blocks", replay.reusedSince)

@@ -1,12 +1,10 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.bench.simulate.KeyTrace;
-import io.orbitkv.bench.simulate.SegmentOrder;
 import io.orbitkv.bench.simulate.SimPolicy;
 import io.orbitkv.bench.simulate.SimResult;
 import io.orbitkv.bench.simulate.Simulator;
 import io.orbitkv.bench.simulate.StoreShape;
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
 import io.orbitkv.store.StoreGeometry;
 import io.orbitkv.store.StoreOptions;
 import java.nio.file.Path;
@@ -61,21 +59,19 @@ final class SimulateRun {
 
     /** The store that the options describe, as a real one would be cut. */
     private StoreShape shape() {
-        StoreOptions options = StoreOptions.in(Path.of("."))
+        StoreOptions options = StoreOptions.inFolders(store.data.isEmpty() ? List.of(Path.of(".")) : store.data)
                 .poolBytes(store.poolBytes)
                 .capBytes(store.capBytes)
                 .blockBytesLargest((int) store.blockBytes);
         if (store.segmentBytes != null) {
             options.segmentBytes(store.segmentBytes);
         }
-        SegmentOrder order = switch (store.policy) {
-            case "fifo" -> SegmentOrder.FIFO;
-            case "segment-lru" -> SegmentOrder.LRU;
-            default -> SegmentOrder.SECOND_CHANCE;
-        };
-        AdmissionRule admission = AdmissionRule.valueOf(store.admission.toUpperCase(Locale.ROOT));
         StoreShape shape = StoreShape.of(
-                StoreGeometry.of(options), (int) store.blockBytes, order, admission, store.admissionPrice);
+                StoreGeometry.of(options),
+                (int) store.blockBytes,
+                store.eviction(),
+                store.writePolicy(),
+                store.admissionPrice);
         return "written".equals(store.pace) ? shape.withoutQueue() : shape;
     }
 

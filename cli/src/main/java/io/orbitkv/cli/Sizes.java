@@ -4,12 +4,18 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 
 /** Byte sizes as people write them: {@code 128mb}, {@code 1gb}; powers of 1024, a bare number is bytes. */
 final class Sizes implements ITypeConverter<Long> {
     private static final Pattern FORM = Pattern.compile("([0-9]{1,18})(kb|mb|gb|tb|b)?");
     private static final String UNITS = "kmgt";
+    private static final long BLOCK_BYTES_MIN = 4L << 10;
+
+    /** The largest block that fits a segment with its header and footer pages. */
+    private static final long BLOCK_BYTES_MAX = 32L << 20;
 
     @Override
     public Long convert(String value) {
@@ -38,6 +44,14 @@ final class Sizes implements ITypeConverter<Long> {
 
     private static int shift(String unit) {
         return unit == null || unit.equals("b") ? 0 : 10 * (UNITS.indexOf(unit.charAt(0)) + 1);
+    }
+
+    /** Refuses a size of blocks that a store can't have, for commands that make stores. */
+    static void requireBlock(CommandSpec spec, long blockBytes) {
+        if (blockBytes < BLOCK_BYTES_MIN || blockBytes > BLOCK_BYTES_MAX) {
+            throw new ParameterException(
+                    spec.commandLine(), "--block-bytes is " + blockBytes + " bytes; give a size from 4kb to 32mb");
+        }
     }
 
     /** A size for people, with three significant digits: {@code 1.17 GiB}. */

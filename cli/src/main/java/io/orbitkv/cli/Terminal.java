@@ -57,6 +57,13 @@ final class Terminal {
         }
     }
 
+    /** Shows a text that costs nothing to make, when it is time for another line. */
+    void showIfDue(String text) {
+        if (isDue()) {
+            show(text);
+        }
+    }
+
     /** Removes the line that redraws itself. */
     void clear() {
         if (redraws && drawn > 0) {

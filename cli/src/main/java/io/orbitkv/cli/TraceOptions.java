@@ -3,8 +3,6 @@ package io.orbitkv.cli;
 import io.orbitkv.bench.trace.TraceFormat;
 import io.orbitkv.bench.trace.TraceReader;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -66,16 +64,6 @@ final class TraceOptions {
     /** Reads the whole trace. */
     Workload workload() {
         return Workload.read(file, format, blockTokens, requestsMax());
-    }
-
-    /** The same options for a child process. */
-    List<String> arguments() {
-        List<String> arguments = new ArrayList<>(
-                List.of("--trace=" + file.toAbsolutePath(), "--format=" + format, "--block-tokens=" + blockTokens));
-        if (limit != null) {
-            arguments.add("--limit=" + limit);
-        }
-        return arguments;
     }
 
     private ParameterException bad(String message) {

@@ -40,30 +40,6 @@ class CommandsTest {
         folder.toFile().deleteOnExit();
     }
 
-    private record Run(int exitCode, String out, String err) {
-        String lastLine() {
-            String[] lines = out.strip().split("\n", -1);
-            return lines[lines.length - 1];
-        }
-    }
-
-    private static Run run(String... args) {
-        PrintStream out = System.out;
-        PrintStream err = System.err;
-        ByteArrayOutputStream caughtOut = new ByteArrayOutputStream();
-        ByteArrayOutputStream caughtErr = new ByteArrayOutputStream();
-        System.setOut(new PrintStream(caughtOut, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(caughtErr, true, StandardCharsets.UTF_8));
-        try {
-            int exitCode = Main.commandLine().execute(args);
-            return new Run(
-                    exitCode, caughtOut.toString(StandardCharsets.UTF_8), caughtErr.toString(StandardCharsets.UTF_8));
-        } finally {
-            System.setOut(out);
-            System.setErr(err);
-        }
-    }
-
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -103,7 +79,7 @@ class CommandsTest {
                 "bench match --match-blocks 0                | --match-blocks is 0",
             })
     void badUsageIsExitCode2(String line, String reason) {
-        Run run = run(line == null ? new String[0] : line.split(" +"));
+        CommandRun run = CommandRun.of(line == null ? new String[0] : line.split(" +"));
         assertEquals(2, run.exitCode(), run.err());
         assertTrue(run.err().contains(reason), run.err());
         assertTrue(run.err().startsWith("orbitkv: OKV-8"), run.err());
@@ -128,7 +104,7 @@ class CommandsTest {
     void helpIsExitCode0(String command) {
         List<String> args =
                 new ArrayList<>(List.of((command + " --help").strip().split(" ")));
-        Run run = run(args.toArray(new String[0]));
+        CommandRun run = CommandRun.of(args.toArray(new String[0]));
         assertEquals(0, run.exitCode(), run.err());
     }
 
@@ -158,10 +134,10 @@ class CommandsTest {
         String data = "--data=" + folder.resolve("data");
         String[] put = {"put", data, "--block-bytes=16kb", "--cap=64mb", "--pool-size=16mb", "--json", file.toString()};
 
-        Run first = run(put);
+        CommandRun first = CommandRun.of(put);
         assertEquals(0, first.exitCode(), first.err());
         assertTrue(first.lastLine().contains("\"blocks\":19,\"present_blocks\":0,\"saved_blocks\":19"), first.out());
-        Run again = run(put);
+        CommandRun again = CommandRun.of(put);
         assertEquals(0, again.exitCode(), again.err());
         assertTrue(again.lastLine().contains("\"present_blocks\":19,\"saved_blocks\":0"), again.out());
 
@@ -176,24 +152,24 @@ class CommandsTest {
             "--prompt=file.bin",
             "--out=" + out
         };
-        Run got = run(get);
+        CommandRun got = CommandRun.of(get);
         assertEquals(0, got.exitCode(), got.err());
         assertArrayEquals(bytes, Files.readAllBytes(out));
         assertTrue(got.lastLine().contains("\"found_blocks\":19"), got.out());
 
         bytes[200_000]++;
         Files.write(file, bytes);
-        Run other = run(put);
+        CommandRun other = CommandRun.of(put);
         assertEquals(1, other.exitCode(), other.err());
         assertTrue(other.err().contains("holds other bytes already"), other.err());
 
-        Run verified = run("verify", data, "--json");
+        CommandRun verified = CommandRun.of("verify", data, "--json");
         assertEquals(0, verified.exitCode(), verified.err());
         assertTrue(
                 verified.lastLine().startsWith("{") && verified.lastLine().contains("\"clean\":true"), verified.out());
 
         get[6] = "--prompt=unknown";
-        Run missing = run(get);
+        CommandRun missing = CommandRun.of(get);
         assertEquals(1, missing.exitCode(), missing.err());
         assertTrue(missing.err().contains("nothing is stored under prompt 'unknown'"), missing.err());
     }
@@ -206,59 +182,59 @@ class CommandsTest {
         Files.write(file, bytes);
         String first = "--data=" + folder.resolve("first");
         String second = "--ssd-cache-path=" + folder.resolve("second");
-        Run put = run("put", first, second, "--cap=64mb", "--pool-size=16mb", file.toString());
+        CommandRun put = CommandRun.of("put", first, second, "--cap=64mb", "--pool-size=16mb", file.toString());
         assertEquals(0, put.exitCode(), put.err());
         Path out = folder.resolve("spread.out");
-        Run got = run("get", second, first, "--pool-size=16mb", "--prompt=spread.bin", "--out=" + out);
+        CommandRun got = CommandRun.of("get", second, first, "--pool-size=16mb", "--prompt=spread.bin", "--out=" + out);
         assertEquals(0, got.exitCode(), got.err());
         assertArrayEquals(bytes, Files.readAllBytes(out));
-        assertEquals(0, run("verify", first, second).exitCode());
-        Run doctor = run("doctor", first, second);
+        assertEquals(0, CommandRun.of("verify", first, second).exitCode());
+        CommandRun doctor = CommandRun.of("doctor", first, second);
         assertTrue(doctor.out().contains("file system of " + folder.resolve("second")), doctor.out());
 
-        Run twice = run("verify", first, first);
+        CommandRun twice = CommandRun.of("verify", first, first);
         assertEquals(2, twice.exitCode(), twice.err());
-        Run tooFew = run("get", second, "--prompt=spread.bin", "--out=" + out);
+        CommandRun tooFew = CommandRun.of("get", second, "--prompt=spread.bin", "--out=" + out);
         assertEquals(3, tooFew.exitCode(), tooFew.err());
         assertTrue(tooFew.err().contains("OKV-206") && tooFew.err().contains("2 data folders"), tooFew.err());
 
         TestFolders.remove(folder.resolve("second"));
-        Run missing = run("get", first, second, "--prompt=spread.bin", "--out=" + out);
+        CommandRun missing = CommandRun.of("get", first, second, "--prompt=spread.bin", "--out=" + out);
         assertEquals(3, missing.exitCode(), missing.err());
         assertTrue(missing.err().contains("OKV-201") && missing.err().contains("mkdir"), missing.err());
         Files.createDirectory(folder.resolve("second"));
-        Run lost = run("verify", first, second);
+        CommandRun lost = CommandRun.of("verify", first, second);
         assertEquals(1, lost.exitCode(), lost.err());
         assertTrue(lost.out().contains("OKV-208") && lost.out().contains("its blocks are lost"), lost.out());
-        Run again = run("put", first, second, file.toString());
+        CommandRun again = CommandRun.of("put", first, second, file.toString());
         assertEquals(0, again.exitCode(), again.err());
-        assertEquals(0, run("verify", second, first).exitCode());
+        assertEquals(0, CommandRun.of("verify", second, first).exitCode());
     }
 
     @Test
     void environmentIsExitCode3() throws IOException {
         Path file = folder.resolve("plain");
         Files.writeString(file, "x");
-        Run notAFolder = run("put", "--data=" + file, file.toString());
+        CommandRun notAFolder = CommandRun.of("put", "--data=" + file, file.toString());
         assertEquals(3, notAFolder.exitCode(), notAFolder.err());
         assertTrue(notAFolder.err().contains("orbitkv: OKV-2"), notAFolder.err());
         assertFalse(notAFolder.err().contains("\tat "), notAFolder.err());
-        Run noFolder = run("verify", "--data=" + folder.resolve("none"));
+        CommandRun noFolder = CommandRun.of("verify", "--data=" + folder.resolve("none"));
         assertEquals(3, noFolder.exitCode(), noFolder.err());
-        Run noStore = run("verify", "--data=" + folder);
+        CommandRun noStore = CommandRun.of("verify", "--data=" + folder);
         assertEquals(3, noStore.exitCode(), noStore.err());
     }
 
     @Test
     void doctorOfAFolderThatIsNotThereIsExitCode3() {
-        Run run = run("doctor", "--data=" + folder.resolve("none"));
+        CommandRun run = CommandRun.of("doctor", "--data=" + folder.resolve("none"));
         assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains("OKV-201"), run.err());
     }
 
     @Test
     void doctorPrintsJsonLast() {
-        Run run = run("doctor", "--json", "--data=" + folder);
+        CommandRun run = CommandRun.of("doctor", "--json", "--data=" + folder);
         assertEquals(0, run.exitCode(), run.err());
         assertEquals(1, run.out().strip().lines().count(), run.out());
         assertTrue(run.lastLine().contains("\"name\":\"io_uring\""), run.out());

@@ -5,17 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.kit.Seed;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -41,15 +36,6 @@ class ReplayTest {
     private Path folder;
     private Path trace;
 
-    private record Run(int exitCode, String out, String err) {
-        /** A number of the object: the first of its name. */
-        double number(String key) {
-            Matcher matcher = Pattern.compile("\"" + key + "\":(-?[0-9.]+)").matcher(out);
-            assertTrue(matcher.find(), key + " in " + out);
-            return Double.parseDouble(matcher.group(1));
-        }
-    }
-
     @BeforeEach
     void makeTrace() throws IOException {
         Files.createDirectories(FOLDERS);
@@ -62,24 +48,7 @@ class ReplayTest {
         TemporaryFolders.delete(folder);
     }
 
-    private static synchronized Run run(List<String> arguments) {
-        PrintStream out = System.out;
-        PrintStream err = System.err;
-        ByteArrayOutputStream caughtOut = new ByteArrayOutputStream();
-        ByteArrayOutputStream caughtErr = new ByteArrayOutputStream();
-        System.setOut(new PrintStream(caughtOut, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(caughtErr, true, StandardCharsets.UTF_8));
-        try {
-            int exitCode = Main.commandLine().execute(arguments.toArray(new String[0]));
-            return new Run(
-                    exitCode, caughtOut.toString(StandardCharsets.UTF_8), caughtErr.toString(StandardCharsets.UTF_8));
-        } finally {
-            System.setOut(out);
-            System.setErr(err);
-        }
-    }
-
-    private Run replay(String... more) {
+    private CommandRun replay(String... more) {
         List<String> arguments = new ArrayList<>(List.of(
                 "replay",
                 "--json",
@@ -91,10 +60,10 @@ class ReplayTest {
         if (arguments.stream().noneMatch(argument -> argument.startsWith("--cap="))) {
             arguments.add("--cap=20mb");
         }
-        return run(arguments);
+        return CommandRun.of(arguments.toArray(new String[0]));
     }
 
-    private void requireWhole(Run run) {
+    private void requireWhole(CommandRun run) {
         assertEquals(0, run.exitCode(), "seed " + seed + ": " + run.err());
         assertEquals(1, run.out().strip().lines().count(), run.out());
         assertEquals(REQUESTS, run.number("requests"));
@@ -116,7 +85,7 @@ class ReplayTest {
     @Test
     void nothingIsLostInAKill() throws IOException {
         Path plot = folder.resolve("replay.svg");
-        Run run = replay("--restart-at=0.5", "--restart-kind=kill", "--plot=" + plot);
+        CommandRun run = replay("--restart-at=0.5", "--restart-kind=kill", "--plot=" + plot);
         requireWhole(run);
         assertEquals(0, run.number("dropped_saves"));
         assertTrue(run.out().contains("\"restart\":{\"kind\":\"kill\",\"opened_as\":\"kill\""), run.out());
@@ -128,7 +97,7 @@ class ReplayTest {
 
     @Test
     void aStopLosesNothingAndSeveralWorkersServeEachRequestOnce() {
-        Run run = replay("--restart-at=0.4", "--restart-kind=clean", "--concurrency=3", "--on-full=drop");
+        CommandRun run = replay("--restart-at=0.4", "--restart-kind=clean", "--concurrency=3", "--on-full=drop");
         requireWhole(run);
         assertTrue(run.out().contains("\"restart\":{\"kind\":\"clean\",\"opened_as\":\"clean\""), run.out());
         assertTrue(run.out().contains("\"before\":{\"requests\":104,"), run.out());
@@ -136,7 +105,7 @@ class ReplayTest {
 
     @Test
     void workersThatWereKilledServeTheirRequestsAgain() {
-        Run run = replay("--restart-at=0.5", "--concurrency=4", "--policy=segment-lru");
+        CommandRun run = replay("--restart-at=0.5", "--concurrency=4", "--policy=segment-lru");
         requireWhole(run);
         assertEquals(0, run.number("dropped_saves"));
         assertTrue(run.out().contains("\"policy\":\"segment-lru\",\"admission\":\"all\""), run.out());
@@ -150,10 +119,10 @@ class ReplayTest {
         String[] store = {
             "--pace=written", "--cap=" + cap, "--segment-bytes=256kb", "--ssd-write-policy=" + admission, "--simulate"
         };
-        Run simulated = replay(store);
+        CommandRun simulated = replay(store);
         assertEquals(0, simulated.exitCode(), simulated.err());
         double expected = simulated.number("hit_rate"); // of the store: it stands before the other policies
-        Run real = replay(Arrays.copyOf(store, store.length - 1));
+        CommandRun real = replay(Arrays.copyOf(store, store.length - 1));
         assertEquals(0, real.exitCode(), real.err());
         assertEquals(
                 expected,
@@ -188,7 +157,7 @@ class ReplayTest {
     void nonsenseIsExitCode2(String flags, String reason) {
         List<String> arguments = new ArrayList<>(List.of("replay", "--json", "--trace=" + trace));
         arguments.addAll(List.of(flags.split(" +")));
-        Run run = run(arguments);
+        CommandRun run = CommandRun.of(arguments.toArray(new String[0]));
         assertEquals(2, run.exitCode(), run.err());
         assertTrue(run.err().contains(reason), run.err());
         assertFalse(run.err().contains("\tat "), run.err());
@@ -200,7 +169,7 @@ class ReplayTest {
         List<String> lines = new ArrayList<>(Files.readAllLines(trace));
         lines.set(41, lines.get(41).replace("\"hash_ids\": [0,", "\"hash_ids\": [-1,"));
         Files.write(trace, lines);
-        Run run = replay();
+        CommandRun run = replay();
         assertEquals(2, run.exitCode(), run.err());
         assertTrue(run.err().contains("OKV-802") && run.err().contains("trace.jsonl, line 42"), run.err());
         assertTrue(run.err().contains("mend or remove the line"), run.err());

@@ -7,10 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import io.orbitkv.nativeio.ErrorCode;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
@@ -52,34 +49,10 @@ class SimulateCommandsTest {
         Files.writeString(trace, csv);
     }
 
-    private record Run(int exitCode, String out, String err) {
-        String lastLine() {
-            String[] lines = out.strip().split("\n", -1);
-            return lines[lines.length - 1];
-        }
-    }
-
-    private static Run run(String... args) {
-        PrintStream out = System.out;
-        PrintStream err = System.err;
-        ByteArrayOutputStream caughtOut = new ByteArrayOutputStream();
-        ByteArrayOutputStream caughtErr = new ByteArrayOutputStream();
-        System.setOut(new PrintStream(caughtOut, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(caughtErr, true, StandardCharsets.UTF_8));
-        try {
-            int exitCode = Main.commandLine().execute(args);
-            return new Run(
-                    exitCode, caughtOut.toString(StandardCharsets.UTF_8), caughtErr.toString(StandardCharsets.UTF_8));
-        } finally {
-            System.setOut(out);
-            System.setErr(err);
-        }
-    }
-
     @Test
     void simulatesEveryPolicy() throws IOException {
         Path plot = folder.resolve("plot.svg");
-        Run run = run(
+        CommandRun run = CommandRun.of(
                 "replay",
                 "--simulate",
                 "--trace=" + trace,
@@ -87,12 +60,12 @@ class SimulateCommandsTest {
                 "--capacities=10%,100blocks,16mb",
                 "--plot=" + plot,
                 "--json");
-        assertEquals(0, run.exitCode, run.err);
+        assertEquals(0, run.exitCode(), run.err());
         requireJson(run.lastLine());
-        assertEquals(1, run.out.strip().lines().count(), "stdout holds the JSON alone");
+        assertEquals(1, run.out().strip().lines().count(), "stdout holds the JSON alone");
         for (String policy : new String[] {"belady", "second-chance-8", "segment-lru-32", "two-tiers-duel"}) {
             assertTrue(run.lastLine().contains("\"policy\":\"" + policy + "\""), policy);
-            assertTrue(run.err.contains(policy), policy);
+            assertTrue(run.err().contains(policy), policy);
         }
         assertTrue(run.lastLine().contains("\"capacity_blocks\":256"), "16mb of 64 KiB blocks");
         assertTrue(run.lastLine().contains("\"requests\":" + REQUESTS), run.lastLine());
@@ -103,7 +76,7 @@ class SimulateCommandsTest {
 
     @Test
     void simulatesTheStoreThatTheSizesDescribe() {
-        Run run = run(
+        CommandRun run = CommandRun.of(
                 "replay",
                 "--simulate",
                 "--trace=" + trace,
@@ -111,14 +84,14 @@ class SimulateCommandsTest {
                 "--pool-size=8mb",
                 "--ssd-cache-capacity=64mb",
                 "--json");
-        assertEquals(0, run.exitCode, run.err);
+        assertEquals(0, run.exitCode(), run.err());
         assertTrue(run.lastLine().contains("\"store\":{\"pool_bytes\":8388608"), run.lastLine());
     }
 
     @Test
     void plansWithAReason() throws IOException {
         Path plot = folder.resolve("plan.svg");
-        Run run = run(
+        CommandRun run = CommandRun.of(
                 "plan",
                 "--trace=" + trace,
                 "--format=csv",
@@ -127,7 +100,7 @@ class SimulateCommandsTest {
                 "--drive-sizes=none,4gb,30%,100%",
                 "--plot=" + plot,
                 "--json");
-        assertEquals(0, run.exitCode, run.err);
+        assertEquals(0, run.exitCode(), run.err());
         requireJson(run.lastLine());
         assertEquals(8, count(run.lastLine().replaceAll("\"frontier\".*", ""), "\"pool_points_per_gib\""));
         assertTrue(run.lastLine().contains("\"recommended\":{\"pool_bytes\":"), run.lastLine());
@@ -184,6 +157,7 @@ class SimulateCommandsTest {
                 "plan --trace T --block-bytes 64mb --drive-price x           | --drive-price",
                 "plan --trace T --block-bytes 64mb --points-per-doubling 101 | --points-per-doubling is 101.0",
                 "plan --trace T --block-bytes 64mb --pool-sizes 1mb          | --pool-sizes: 1mb holds 0 blocks",
+                "plan --trace T --block-bytes 64mb --drive-sizes 1mb         | --drive-sizes: 1mb holds 0 blocks",
                 "plan --trace T --block-bytes 64mb --drive-sizes 5x          | '5x' is not a capacity"
             })
     void refuses(String line, String reason) {
@@ -192,9 +166,9 @@ class SimulateCommandsTest {
         for (int i = 0; i < args.length; i++) {
             args[i] = args[i].equals("T") ? trace.toString() : args[i];
         }
-        Run run = run(args);
-        assertEquals(ErrorCode.Category.USAGE.exitCode(), run.exitCode, run.err);
-        assertTrue(run.err.startsWith("orbitkv: OKV-80"), run.err);
-        assertTrue(run.err.contains(reason), run.err);
+        CommandRun run = CommandRun.of(args);
+        assertEquals(ErrorCode.Category.USAGE.exitCode(), run.exitCode(), run.err());
+        assertTrue(run.err().startsWith("orbitkv: OKV-80"), run.err());
+        assertTrue(run.err().contains(reason), run.err());
     }
 }

@@ -114,25 +114,31 @@ public final class Catalog implements AutoCloseable {
         CatalogCopy copy = CatalogCopy.create(folder, mapBytes, codec);
         boolean good = false;
         try {
-            probe.enter(CrashWindow.CATALOG_COMMIT);
-            try {
-                copy.begin();
-                codec.identity(identity);
-                copy.put();
-                putShared(copy);
-                long number = copy.number();
-                copy.commit();
-                good = true;
-                copies[identity.folder()] = copy;
-                return number;
-            } finally {
-                probe.leave(CrashWindow.CATALOG_COMMIT);
-                copy.end();
-            }
+            long number = commitShared(copy, identity);
+            good = true;
+            copies[identity.folder()] = copy;
+            return number;
         } finally {
             if (!good) {
                 copy.close();
             }
+        }
+    }
+
+    /** Commits to one file what all have in common as it was at opening, and whose it is; the transaction's number. */
+    private long commitShared(CatalogCopy copy, CatalogIdentity identity) {
+        probe.enter(CrashWindow.CATALOG_COMMIT);
+        try {
+            copy.begin();
+            codec.identity(identity);
+            copy.put();
+            putShared(copy);
+            long number = copy.number();
+            copy.commit();
+            return number;
+        } finally {
+            probe.leave(CrashWindow.CATALOG_COMMIT);
+            copy.end();
         }
     }
 
@@ -195,17 +201,8 @@ public final class Catalog implements AutoCloseable {
     public void level() {
         for (int i = 0; i < copies.length; i++) {
             if (behind[i]) {
-                probe.enter(CrashWindow.CATALOG_COMMIT);
-                try {
-                    copies[i].begin();
-                    putShared(copies[i]);
-                    copies[i].number();
-                    copies[i].commit();
-                    behind[i] = false;
-                } finally {
-                    probe.leave(CrashWindow.CATALOG_COMMIT);
-                    copies[i].end();
-                }
+                commitShared(copies[i], identity().inFolder(i));
+                behind[i] = false;
             }
         }
     }

@@ -243,16 +243,7 @@ final class CatalogCodec {
             if (folders < 2 || folder < 0 || folder >= folders || one.segments() % folders != 0) {
                 throw Catalog.damaged(path, "it says that it is folder " + folder + " of " + folders);
             }
-            return new CatalogIdentity(
-                    one.formatVersion(),
-                    one.storeIdHigh(),
-                    one.storeIdLow(),
-                    one.segmentBytes(),
-                    one.segments(),
-                    one.capBytes(),
-                    one.createdMillis(),
-                    folders,
-                    folder);
+            return one.inFolder(folder, folders);
         }
     }
 }

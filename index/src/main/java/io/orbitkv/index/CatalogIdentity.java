@@ -37,16 +37,13 @@ public record CatalogIdentity(
 
     /** The same store, as another of its folders knows it. */
     public CatalogIdentity inFolder(int number) {
+        return inFolder(number, folders);
+    }
+
+    /** The same, spread over so many folders. */
+    CatalogIdentity inFolder(int number, int of) {
         return new CatalogIdentity(
-                formatVersion,
-                storeIdHigh,
-                storeIdLow,
-                segmentBytes,
-                segments,
-                capBytes,
-                createdMillis,
-                folders,
-                number);
+                formatVersion, storeIdHigh, storeIdLow, segmentBytes, segments, capBytes, createdMillis, of, number);
     }
 
     /** The store id as 32 hexadecimal digits. */

@@ -18,7 +18,8 @@ import org.agrona.DirectBuffer;
  * without a live extent is a hole, and ends a match.
  *
  * <p>A key is a hash over its parent's key, so equal keys have equal ancestors. A match compares 16 bytes of the first
- * key of each look-up and 8 bytes, bound to their position, of the last one of each run. It is a promise to be proved: whoever reads the block checks the full key or the checksum that covers it.
+ * key of each look-up and 8 bytes, bound to their position, of the last one of each run. It is a promise to be proved:
+ * whoever reads the block checks the full key or the checksum that covers it.
  *
  * <p>Memory is reserved up front and bounded: the directory takes 16 bytes for each of {@code blocksMax / 0.6} slots,
  * runs take 41 bytes a block where full and 160 at worst. What doesn't fit is answered with
@@ -409,12 +410,7 @@ public final class PrefixIndex implements AutoCloseable {
     public boolean place(
             int namespace, DirectBuffer key, int keyOffset, Tier heldTier, long heldExtent, Tier tier, long extent) {
         requireExtent(heldExtent);
-        long place = find(namespace, key, keyOffset);
-        if (place == Place.NONE || runs.extent(place, heldTier) != heldExtent) {
-            return false;
-        }
-        runs.setExtent(place, tier, extent);
-        return true;
+        return setWhereHeld(namespace, key, keyOffset, heldTier, heldExtent, tier, extent);
     }
 
     /** Whether a block lies at an extent of a tier, as far as the index knows. */
@@ -430,11 +426,16 @@ public final class PrefixIndex implements AutoCloseable {
      */
     public boolean forget(int namespace, DirectBuffer key, int keyOffset, Tier tier, long extent) {
         requireExtent(extent);
+        return setWhereHeld(namespace, key, keyOffset, tier, extent, tier, Extent.NONE);
+    }
+
+    private boolean setWhereHeld(
+            int namespace, DirectBuffer key, int keyOffset, Tier heldTier, long heldExtent, Tier tier, long extent) {
         long place = find(namespace, key, keyOffset);
-        if (place == Place.NONE || runs.extent(place, tier) != extent) {
+        if (place == Place.NONE || runs.extent(place, heldTier) != heldExtent) {
             return false;
         }
-        runs.setExtent(place, tier, Extent.NONE);
+        runs.setExtent(place, tier, extent);
         return true;
     }
 

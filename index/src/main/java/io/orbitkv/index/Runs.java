@@ -56,7 +56,8 @@ final class Runs implements AutoCloseable {
     static final int NVME = 16;
 
     /** Of an extent, all but the page: what blocks between two turns have in common. */
-    static final long SEGMENT_AND_GENERATION = ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
+    private static final long SEGMENT_AND_GENERATION =
+            ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
 
     private static final long CHECKSUM_MASK = 0xffff_ffffL;
 
@@ -214,37 +215,33 @@ final class Runs implements AutoCloseable {
         memory.putLong(block + HOST, tier == Tier.HOST ? extent : Extent.NONE);
         memory.putLong(block + NVME, tier == Tier.NVME ? extent : Extent.NONE);
         memory.putLong(sizeOffset(place), size);
-        putTurns(place, HOST_TURNS, turns(place, HOST, HOST_TURNS, memory.getLong(block + HOST)));
-        putTurns(place, NVME_TURNS, turns(place, NVME, NVME_TURNS, memory.getLong(block + NVME)));
+        putTurns(place, HOST, turns(place, HOST, memory.getLong(block + HOST)));
+        putTurns(place, NVME, turns(place, NVME, memory.getLong(block + NVME)));
     }
 
     /** Sets one extent of a block whose content stays the same. */
     void setExtent(long place, Tier tier, long extent) {
-        if (tier == Tier.HOST) {
-            setExtent(place, HOST, HOST_TURNS, extent);
-        } else {
-            setExtent(place, NVME, NVME_TURNS, extent);
-        }
+        setExtent(place, tier == Tier.HOST ? HOST : NVME, extent);
     }
 
-    private void setExtent(long place, int column, int turnsAt, long extent) {
-        long turns = turns(place, column, turnsAt, extent);
-        if (turns == memory.getLong(base(place) + turnsAt)) {
+    private void setExtent(long place, int column, long extent) {
+        long turns = turns(place, column, extent);
+        if (turns == getTurns(place, column)) {
             // Partner: the reader's acquire of the generation or of what it read the place from.
             memory.putLongRelease(block(place) + column, extent);
         } else {
             beginChange(place);
             memory.putLong(block(place) + column, extent);
-            putTurns(place, turnsAt, turns);
+            putTurns(place, column, turns);
             endChange(place);
         }
     }
 
     /** What a column's turns are once the block at a place has an extent there. */
-    private long turns(long place, int column, int turnsAt, long extent) {
+    private long turns(long place, int column, long extent) {
         int offset = Place.offset(place);
         long block = block(place);
-        long turns = memory.getLong(base(place) + turnsAt);
+        long turns = getTurns(place, column);
         if (offset > 0) {
             turns = withBit(turns, offset, isTurn(memory.getLong(block - BLOCK_BYTES + column), extent));
         }
@@ -262,21 +259,29 @@ final class Runs implements AutoCloseable {
         return set ? bits | 1L << bit : bits & ~(1L << bit);
     }
 
-    private void putTurns(long place, int turnsAt, long turns) {
-        memory.putLong(base(place) + turnsAt, turns);
+    private long getTurns(long place, int column) {
+        return memory.getLong(base(place) + turnsOf(column));
+    }
+
+    private void putTurns(long place, int column, long turns) {
+        memory.putLong(base(place) + turnsOf(column), turns);
+    }
+
+    private static int turnsOf(int column) {
+        return column == HOST ? HOST_TURNS : NVME_TURNS;
     }
 
     /** Zeroes stale extents of a block, so that a wrapped generation can't revive them; whether it is live. */
     boolean scrub(long place) {
-        return scrub(place, HOST, HOST_TURNS, host) | scrub(place, NVME, NVME_TURNS, nvme);
+        return scrub(place, HOST, host) | scrub(place, NVME, nvme);
     }
 
-    private boolean scrub(long place, int column, int turnsAt, Generations generations) {
+    private boolean scrub(long place, int column, Generations generations) {
         long extent = memory.getLong(block(place) + column);
         if (extent == Extent.NONE || generations.isLive(extent)) {
             return extent != Extent.NONE;
         }
-        setExtent(place, column, turnsAt, Extent.NONE);
+        setExtent(place, column, Extent.NONE);
         return false;
     }
 

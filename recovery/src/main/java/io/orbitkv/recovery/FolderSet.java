@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The data folders of one store, put in the order of their numbers, and what stands in each. A folder that holds nothing may
@@ -197,6 +198,13 @@ record FolderSet(DataFolders folders, List<LockPage> lockPages, CatalogCopies co
             }
         }
         return true;
+    }
+
+    /** Segments that lie in folders that are there; those of a lost one are free. */
+    static int[] segmentsPresent(LogGeometry geometry, BitSet lost) {
+        return IntStream.range(0, geometry.segments())
+                .filter(segment -> !lost.get(geometry.folderOfSegment(segment)))
+                .toArray();
     }
 
     /** Whether there is no store yet. */

@@ -79,13 +79,6 @@ final class LogScan implements AutoCloseable {
         this.readers = new ReaderPool(folders, geometry, readThreads);
     }
 
-    /** Segments that lie in folders that are there; those of a lost one are free. */
-    private int[] present() {
-        return IntStream.range(0, uses.length)
-                .filter(segment -> !lost.get(geometry.folderOfSegment(segment)))
-                .toArray();
-    }
-
     /**
      * Reads the header of every segment.
      *
@@ -94,7 +87,7 @@ final class LogScan implements AutoCloseable {
     void readHeaders() {
         requireFiles();
         long[] counted = new long[1];
-        int[] present = present();
+        int[] present = FolderSet.segmentsPresent(geometry, lost);
         readers.each(present, this::readHeader, reader -> {
             int segment = reader.segment();
             uses[segment] = reader.useSequence();

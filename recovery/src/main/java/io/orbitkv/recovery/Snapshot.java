@@ -15,6 +15,7 @@ import io.orbitkv.nativeio.StorageFile;
 import io.orbitkv.tiers.LogGeometry;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -75,7 +76,7 @@ final class Snapshot {
                     && transaction == other.transaction
                     && indexBytes == other.indexBytes
                     && indexChecksum == other.indexChecksum
-                    && java.util.Arrays.equals(storeId, other.storeId);
+                    && Arrays.equals(storeId, other.storeId);
         }
     }
 
@@ -349,7 +350,7 @@ final class Snapshot {
             }
             marker = mine;
         }
-        boolean good = java.util.Arrays.equals(marker.storeId(), geometry.storeId())
+        boolean good = Arrays.equals(marker.storeId(), geometry.storeId())
                 && marker.epoch() == catalog.counter(CatalogCounter.EPOCH)
                 && marker.transaction() == catalog.transaction();
         if (!good) {
@@ -541,7 +542,7 @@ final class Snapshot {
             boolean good = piece.getLong(at) == INDEX_MAGIC
                     && piece.getInt(at + 8L) == VERSION
                     && piece.getLong(at + 24L) == marker.epoch()
-                    && java.util.Arrays.equals(id, geometry.storeId())
+                    && Arrays.equals(id, geometry.storeId())
                     && namespaces >= 0
                     && rows >= 0;
             return good ? null : "its header does not fit the marker";

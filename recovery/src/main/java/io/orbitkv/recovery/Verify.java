@@ -21,7 +21,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.IntStream;
 
 /**
  * Reads everything in a data folder and says what is wrong with it: catalog, segment headers, batches, footers, every
@@ -146,13 +145,13 @@ public final class Verify {
             throw new OrbitKvException(
                     ErrorCode.FOLDER_UNUSABLE,
                     "the store in " + given.path()
-                            + " was not made to its end, and never used: the next opening makes it" + " anew");
+                            + " was not made to its end, and never used: the next opening makes it anew");
         }
         for (int number = 0; number < folders.count(); number++) {
             LockPage page = set.lockPages().get(number);
             if (lost.get(number) && set.isUnused()) {
-                note += (note.isEmpty() ? "" : "; ") + folders.get(number).path()
-                        + " was not made to its end, and the store was never used: the next opening makes it anew";
+                note(folders.get(number).path()
+                        + " was not made to its end, and the store was never used: the next opening makes it anew");
             } else if (lost.get(number)) {
                 String text = "it holds nothing of the store, of which it is folder " + number
                         + ": its blocks are lost," + " and the next opening makes it anew";
@@ -210,9 +209,7 @@ public final class Verify {
     private void readSegments() {
         try (ReaderPool readers = new ReaderPool(folders, geometry, options.readThreads())) {
             Found[] found = new Found[geometry.segments()];
-            int[] present = IntStream.range(0, found.length)
-                    .filter(segment -> !lost.get(geometry.folderOfSegment(segment)))
-                    .toArray();
+            int[] present = FolderSet.segmentsPresent(geometry, lost);
             free += found.length - present.length;
             freePages += (long) (found.length - present.length) * geometry.segmentPages();
             int[] done = new int[1];
@@ -313,8 +310,8 @@ public final class Verify {
         boolean unsure = noHeader && (isFreeInCatalog(found.segment()) || !sameBoot);
         if (found.header() == Verdict.VALID || unsure) {
             if (unsure && !found.headerIsZero()) {
-                note += (note.isEmpty() ? "" : "; ") + "the header of segment " + found.segment()
-                        + " is damaged, as a death while it was written leaves it";
+                note("the header of segment " + found.segment()
+                        + " is damaged, as a death while it was written leaves it");
             }
             return;
         }
@@ -381,7 +378,7 @@ public final class Verify {
             }
         }
         if (marker.transaction() != catalog.transaction()) {
-            note += (note.isEmpty() ? "" : "; ") + "the snapshot is older than the catalog and will not be used";
+            note("the snapshot is older than the catalog and will not be used");
             return;
         }
         String odd =
@@ -399,6 +396,10 @@ public final class Verify {
     /** A file's name in its folder; where there are several folders, with the folder. */
     private String shown(DataFolder folder, String name) {
         return given.count() == 1 ? name : folder.path() + "/" + name;
+    }
+
+    private void note(String text) {
+        note += (note.isEmpty() ? "" : "; ") + text;
     }
 
     private void problem(ErrorCode code, String file, int segment, int page, String text) {

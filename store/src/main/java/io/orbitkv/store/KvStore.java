@@ -182,18 +182,8 @@ public final class KvStore implements AutoCloseable {
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(
                     options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
-            saves = new SavePath(
-                    writerLock,
-                    index,
-                    host,
-                    nvme,
-                    mover,
-                    counters,
-                    admission,
-                    options.openSegments(),
-                    opened.nextPosition() - 1);
-            admission.offersTo(
-                    new SecondOffers(writerLock, index, host, saves, families::numberOf, options.openSegments()));
+            saves = new SavePath(writerLock, index, host, nvme, mover, counters, admission, opened.nextPosition() - 1);
+            admission.offersTo(new SecondOffers(writerLock, index, host, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             RestoreEstimate estimate = new RestoreEstimate();
             queries = new QueryPath(
@@ -219,7 +209,6 @@ public final class KvStore implements AutoCloseable {
                             host,
                             mover,
                             counters,
-                            options.openSegments(),
                             Math.min(options.promotionBytesMax(), options.poolBytes() / PROMOTION_POOL_FRACTION)),
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
@@ -363,7 +352,8 @@ public final class KvStore implements AutoCloseable {
      * Finds the longest stored run of consecutive blocks from the first key on, over all shards of a family. No I/O.
      *
      * @param family which family
-     * @param keys keys of consecutive blocks, 32 bytes each, back to back; they may start at any block of a prompt
+     * @param keys keys of consecutive blocks, 32 bytes each, back to back; they may start at any block of a prompt. Each is
+     *     a hash over the one before it: of keys that are no such chain a lease may hold more than a restore delivers
      * @param keysOffset where the first key starts
      * @param count how many keys; those beyond {@link StoreOptions#queryBlocksMax()} are not looked at
      * @return a lease over the blocks that every shard has; with 0 blocks for a miss. Close it

@@ -25,7 +25,6 @@ final class Promoter {
     private final HostTier host;
     private final HostMover mover;
     private final Counters counters;
-    private final int lanes;
     private final long bytesMax;
 
     /** Extents on the drive. Never grows: it is made for all that can be in it. Guarded by the writer lock. */
@@ -34,20 +33,12 @@ final class Promoter {
     /** Guarded by the writer lock. */
     private long bytesUnderWay;
 
-    Promoter(
-            Object writerLock,
-            PrefixIndex index,
-            HostTier host,
-            HostMover mover,
-            Counters counters,
-            int lanes,
-            long bytesMax) {
+    Promoter(Object writerLock, PrefixIndex index, HostTier host, HostMover mover, Counters counters, long bytesMax) {
         this.writerLock = writerLock;
         this.index = index;
         this.host = host;
         this.mover = mover;
         this.counters = counters;
-        this.lanes = lanes;
         this.bytesMax = bytesMax;
     }
 
@@ -77,7 +68,7 @@ final class Promoter {
 
     private void claim(Workspace work) {
         // All of one restore goes where its first block does, so that a segment holds few requests.
-        int lane = (int) Long.remainderUnsigned(work.firstKey(), lanes);
+        int lane = host.laneFor(work.firstKey());
         int number = work.binding.indexNumber();
         for (int i = 0; i < work.pinned; i++) {
             long extent = work.promotions[i];
@@ -111,21 +102,13 @@ final class Promoter {
         long at = host.payloadOffset(target);
         int read = work.reads[i];
         pool.copyFrom(at, work.batch.region(read), work.batch.offset(read), work.blockBytes);
-        int padding = work.paddedBytes - work.blockBytes;
-        if (padding > 0) {
-            pool.fill(at + work.blockBytes, padding, (byte) 0);
-        }
+        work.pad(pool, at);
         BlockListing listing = host.listing(target, work.listing).clear();
         listing.key(work.keys(), work.keyOffset(i));
         if (work.keyOffset(i) >= PrefixIndex.KEY_BYTES) {
             listing.parent(work.keys(), work.keyOffset(i) - PrefixIndex.KEY_BYTES);
         }
-        listing.namespaceId64(work.shard.id64())
-                .namespaceEpoch(work.binding.epoch())
-                .storedBytes(work.blockBytes)
-                .logicalBytes(work.blockBytes)
-                .checksum(work.checksums[i])
-                .codec(BlockListing.CODEC_RAW);
+        work.describe(listing, work.checksums[i]);
         return work.checksumOf(listing.region(), listing.offset(), pool, at) == work.checksums[i];
     }
 

@@ -36,7 +36,6 @@ final class SavePath {
     private final HostMover mover;
     private final Counters counters;
     private final Admission admission;
-    private final int lanes;
 
     /** Position of the last block that was offered to the drive. Guarded by the writer lock. */
     private long accepted;
@@ -54,7 +53,6 @@ final class SavePath {
             HostMover mover,
             Counters counters,
             Admission admission,
-            int lanes,
             long lastPosition) {
         this.writerLock = writerLock;
         this.index = index;
@@ -63,7 +61,6 @@ final class SavePath {
         this.mover = mover;
         this.counters = counters;
         this.admission = admission;
-        this.lanes = lanes;
         this.accepted = lastPosition;
         this.acceptedPublished = lastPosition;
     }
@@ -129,14 +126,12 @@ final class SavePath {
 
     /** A request goes on in the lane where its parent lies open; one that leaves what was stored picks a lane by key. */
     private int lane(Workspace work) {
+        long key0 = work.keys().getLong(work.keyOffset(0));
         if (work.parent(0) != null
                 && index.match(work.binding.indexNumber(), work.parent(0), work.parentOffset(0), 1, work.single) == 1) {
-            int open = host.laneOf(work.single.extent(Tier.HOST, 0));
-            if (open >= 0) {
-                return open;
-            }
+            return host.laneFor(work.single.extent(Tier.HOST, 0), key0);
         }
-        return (int) Long.remainderUnsigned(work.keys().getLong(work.keyOffset(0)), lanes);
+        return host.laneFor(key0);
     }
 
     private int claim(Workspace work, int lane, SaveResult result) {
@@ -185,17 +180,9 @@ final class SavePath {
             work.blocks.copyOut(work.firstBlock + i, work.blockBytes, done, pool, target + done, piece);
             work.checksum.update(pool, target + done, piece);
         }
-        int padding = work.paddedBytes - work.blockBytes;
-        if (padding > 0) {
-            pool.fill(target + work.blockBytes, padding, (byte) 0);
-        }
-        listing.namespaceId64(work.shard.id64())
-                .namespaceEpoch(work.binding.epoch())
-                .storedBytes(work.blockBytes)
-                .logicalBytes(work.blockBytes)
-                .checksum(work.checksum.value())
-                .codec(BlockListing.CODEC_RAW);
+        work.pad(pool, target);
         work.checksums[i] = work.checksum.value();
+        work.describe(listing, work.checksums[i]);
     }
 
     private void publish(Workspace work, int lane, SaveResult result) {

@@ -15,7 +15,6 @@ final class SecondOffers implements Admission.SecondOffer {
     private final HostTier host;
     private final SavePath saves;
     private final LogListener.IndexNumbers numbers;
-    private final int lanes;
     private final Match found = Match.ofExtents(1);
     private final BlockListing listing = new BlockListing();
 
@@ -25,18 +24,12 @@ final class SecondOffers implements Admission.SecondOffer {
     private int number;
 
     SecondOffers(
-            Object writerLock,
-            PrefixIndex index,
-            HostTier host,
-            SavePath saves,
-            LogListener.IndexNumbers numbers,
-            int lanes) {
+            Object writerLock, PrefixIndex index, HostTier host, SavePath saves, LogListener.IndexNumbers numbers) {
         this.writerLock = writerLock;
         this.index = index;
         this.host = host;
         this.saves = saves;
         this.numbers = numbers;
-        this.lanes = lanes;
     }
 
     @Override
@@ -71,9 +64,7 @@ final class SecondOffers implements Admission.SecondOffer {
                 host.unpin(extent);
                 return false;
             }
-            int open = host.laneOf(extent);
-            saves.offerAgain(
-                    extent, listing, open >= 0 ? open : (int) Long.remainderUnsigned(keys.getLong(keyOffset), lanes));
+            saves.offerAgain(extent, listing, host.laneFor(extent, keys.getLong(keyOffset)));
             return true;
         }
     }

@@ -166,6 +166,23 @@ final class Workspace implements AutoCloseable {
         return firstBlock + i == 0 ? firstParentOffset : keyOffset(i) - PrefixIndex.KEY_BYTES;
     }
 
+    /** Zeroes what a block leaves of its last page. */
+    void pad(MemoryRegion pool, long payloadAt) {
+        if (paddedBytes > blockBytes) {
+            pool.fill(payloadAt + blockBytes, paddedBytes - blockBytes, (byte) 0);
+        }
+    }
+
+    /** Writes into a listing what a block of this call is, but for its key, its parent and its birth. */
+    void describe(BlockListing of, int blockChecksum) {
+        of.namespaceId64(shard.id64())
+                .namespaceEpoch(binding.epoch())
+                .storedBytes(blockBytes)
+                .logicalBytes(blockBytes)
+                .checksum(blockChecksum)
+                .codec(BlockListing.CODEC_RAW);
+    }
+
     /** The checksum that a block with this key and payload must have. */
     int checksumOf(MemoryRegion keyMemory, long keyAt, MemoryRegion payload, long payloadAt) {
         return checksum.reset()

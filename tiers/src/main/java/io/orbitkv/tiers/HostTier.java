@@ -27,7 +27,7 @@ import java.util.Arrays;
  * {@link #beginMove} whether one waits, copies its used blocks without any lock, and ends it. A few may wait; beyond,
  * and where nothing else can be given up, used blocks go with their segment.
  *
- * <p>Claims, moves, {@link #laneOf} and {@link #evictOldest} are called by one thread at a time (the store's writer
+ * <p>Claims, moves, lanes and {@link #evictOldest} are called by one thread at a time (the store's writer
  * lock); pins, marks and reads are safe from any thread. A pin protects a segment's bytes for milliseconds; a segment with
  * pins is never reused.
  */
@@ -187,6 +187,17 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         listingOfPage.putShort(mapOffset(segment, page), (short) blocks[segment]++);
         pins.add(segment);
         return Extent.pack(segment, page, generations.current(segment));
+    }
+
+    /** The lane that a request takes when it leaves what is stored, chosen by the first 8 bytes of a key of it. */
+    public int laneFor(long key0) {
+        return (int) Long.remainderUnsigned(key0, lanes);
+    }
+
+    /** The lane of a block that goes on behind another one: that one's while it is open, else {@link #laneFor(long)}. */
+    public int laneFor(long otherExtent, long key0) {
+        int open = laneOf(otherExtent);
+        return open == NOBODY ? laneFor(key0) : open;
     }
 
     /** The lane whose open segment holds this extent, or -1. */

@@ -8,7 +8,6 @@ import io.orbitkv.nativeio.IoRing;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The log's files, of all data folders, and its ring, addressed by segment and page. Writes leave a part of the ring to reads.
@@ -21,10 +20,6 @@ final class LogIo implements AutoCloseable {
     private final int ringDepth;
     private final int readDepth;
     private final StorageFile[] files;
-
-    // What the drive is busy with: the agent alone writes these.
-    private final AtomicLong writeBytes = new AtomicLong();
-    private final AtomicLong flushes = new AtomicLong();
 
     private volatile IoRing ring;
     private int writeDepth;
@@ -88,40 +83,13 @@ final class LogIo implements AutoCloseable {
 
     boolean write(int segment, int page, MemoryRegion region, long offset, long bytes, long token) {
         IoRing mine = ring;
-        boolean begun = mine.inFlight() < writeDepth
+        return mine.inFlight() < writeDepth
                 && mine.write(fileOf(segment), geometry.fileOffset(segment, page), region, offset, (int) bytes, token);
-        if (begun) {
-            NvmeCounters.add(writeBytes, bytes);
-        }
-        return begun;
     }
 
     boolean flush(int file, long token) {
         IoRing mine = ring;
-        boolean begun = mine.inFlight() < writeDepth && mine.flush(files[file], token);
-        if (begun) {
-            NvmeCounters.add(flushes, 1);
-        }
-        return begun;
-    }
-
-    /** Notes that a transfer has ended. A write that failed is not taken off: the log ends with it. */
-    void ended(long token, int result) {
-        switch (Token.purpose(token)) {
-            case Token.READ -> {}
-            case Token.FLUSH, Token.PREPARE_FLUSH -> NvmeCounters.add(flushes, -1);
-            default -> NvmeCounters.add(writeBytes, -Math.max(0, result));
-        }
-    }
-
-    /** Bytes of writes that the drive has not finished. Any thread. */
-    long writeBytesInFlight() {
-        return writeBytes.getAcquire();
-    }
-
-    /** Flushes that the drive has not finished. Any thread. */
-    int flushesInFlight() {
-        return (int) flushes.getAcquire();
+        return mine.inFlight() < writeDepth && mine.flush(files[file], token);
     }
 
     boolean read(long extent, MemoryRegion region, long offset, long bytes, long token) {

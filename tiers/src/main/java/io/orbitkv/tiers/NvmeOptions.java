@@ -3,6 +3,7 @@ package io.orbitkv.tiers;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /**
  * Settings of the log. All bounds; a value that is out of range is refused.
@@ -70,92 +71,82 @@ public record NvmeOptions(
 
     /** The same with another number of open segments. */
     public NvmeOptions withOpenSegments(int count) {
-        return new NvmeOptions(
-                count,
-                queueBlocks,
-                batchBytesMax,
-                lingerNanos,
-                durability,
-                flushIntervalNanos,
-                ringDepth,
-                readDepth,
-                readQueueBatches,
-                eviction);
+        return with(draft -> draft.openSegments = count);
     }
 
     /** The same with another bound of the queue. */
     public NvmeOptions withQueueBlocks(int count) {
-        return new NvmeOptions(
-                openSegments,
-                count,
-                batchBytesMax,
-                lingerNanos,
-                durability,
-                flushIntervalNanos,
-                ringDepth,
-                readDepth,
-                readQueueBatches,
-                eviction);
+        return with(draft -> draft.queueBlocks = count);
     }
 
     /** The same with other batches. */
     public NvmeOptions withBatches(int bytesMax, long nanos) {
-        return new NvmeOptions(
-                openSegments,
-                queueBlocks,
-                bytesMax,
-                nanos,
-                durability,
-                flushIntervalNanos,
-                ringDepth,
-                readDepth,
-                readQueueBatches,
-                eviction);
+        return with(draft -> {
+            draft.batchBytesMax = bytesMax;
+            draft.lingerNanos = nanos;
+        });
     }
 
     /** The same with other flushing. */
     public NvmeOptions withDurability(Durability when, long intervalNanos) {
-        return new NvmeOptions(
-                openSegments,
-                queueBlocks,
-                batchBytesMax,
-                lingerNanos,
-                when,
-                intervalNanos,
-                ringDepth,
-                readDepth,
-                readQueueBatches,
-                eviction);
+        return with(draft -> {
+            draft.durability = when;
+            draft.flushIntervalNanos = intervalNanos;
+        });
     }
 
     /** The same with another ring. */
     public NvmeOptions withRing(int depth, int depthOfReads) {
-        return new NvmeOptions(
-                openSegments,
-                queueBlocks,
-                batchBytesMax,
-                lingerNanos,
-                durability,
-                flushIntervalNanos,
-                depth,
-                depthOfReads,
-                readQueueBatches,
-                eviction);
+        return with(draft -> {
+            draft.ringDepth = depth;
+            draft.readDepth = depthOfReads;
+        });
     }
 
     /** The same with another eviction policy. */
     public NvmeOptions withEviction(EvictionPolicy policy) {
+        return with(draft -> draft.eviction = policy);
+    }
+
+    private NvmeOptions with(Consumer<Draft> change) {
+        Draft draft = new Draft(this);
+        change.accept(draft);
         return new NvmeOptions(
-                openSegments,
-                queueBlocks,
-                batchBytesMax,
-                lingerNanos,
-                durability,
-                flushIntervalNanos,
-                ringDepth,
-                readDepth,
+                draft.openSegments,
+                draft.queueBlocks,
+                draft.batchBytesMax,
+                draft.lingerNanos,
+                draft.durability,
+                draft.flushIntervalNanos,
+                draft.ringDepth,
+                draft.readDepth,
                 readQueueBatches,
-                policy);
+                draft.eviction);
+    }
+
+    /** Settings that are being changed. */
+    private static final class Draft {
+        private int openSegments;
+        private int queueBlocks;
+        private int batchBytesMax;
+        private long lingerNanos;
+        private Durability durability;
+        private long flushIntervalNanos;
+        private int ringDepth;
+        private int readDepth;
+        private EvictionPolicy eviction;
+
+        Draft(NvmeOptions from) {
+            openSegments = from.openSegments;
+            queueBlocks = from.queueBlocks;
+            batchBytesMax = from.batchBytesMax;
+            lingerNanos = from.lingerNanos;
+            durability = from.durability;
+            flushIntervalNanos = from.flushIntervalNanos;
+            ringDepth = from.ringDepth;
+            readDepth = from.readDepth;
+            eviction = from.eviction;
+        }
     }
 
     private static void require(String name, long value, long min, long max) {

@@ -255,16 +255,6 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return reads.queued();
     }
 
-    /** Bytes of writes that the drive works on: reads wait behind them. Any thread. */
-    public long writeBytesInFlight() {
-        return context.io.writeBytesInFlight();
-    }
-
-    /** Flushes that the drive works on. Any thread. */
-    public int flushesInFlight() {
-        return context.io.flushesInFlight();
-    }
-
     /** Segments that hold nothing, or are being made ready for new blocks. Any thread. */
     public int segmentsFree() {
         SegmentTable table = context.table;
@@ -370,7 +360,6 @@ public final class NvmeTier implements Agent, AutoCloseable {
     }
 
     private void onCompletion(long token, int result) {
-        context.io.ended(token, result);
         switch (Token.purpose(token)) {
             case Token.PAYLOAD -> lane(token).onPayload(result);
             case Token.BATCH_HEADER -> lane(token).onHeader(result);

@@ -72,9 +72,15 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         int stagedCount;
         int writing;
         long flushRound;
-        int[] oldPages = new int[0];
-        int[] stagedPages = new int[0];
-        boolean[] isWrong = new boolean[0];
+        final int[] oldPages;
+        final int[] stagedPages;
+        final boolean[] isWrong;
+
+        Slot(int blocksMax) {
+            oldPages = new int[blocksMax];
+            stagedPages = new int[blocksMax];
+            isWrong = new boolean[blocksMax];
+        }
     }
 
     SegmentMover(LogContext context) {
@@ -86,10 +92,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         int count = slots(geometry);
         this.slots = new Slot[count];
         for (int i = 0; i < count; i++) {
-            slots[i] = new Slot();
-            slots[i].oldPages = new int[segmentPages];
-            slots[i].stagedPages = new int[segmentPages];
-            slots[i].isWrong = new boolean[segmentPages];
+            slots[i] = new Slot(segmentPages);
         }
         Resources made = new Resources();
         try {

@@ -1,6 +1,7 @@
 package io.orbitkv.bench.simulate;
 
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -125,14 +126,14 @@ public final class Plan {
      * @param price what a written block costs in the duel
      * @return what came out
      */
-    public static SimResult simulate(KeyTrace trace, Grid grid, int cell, AdmissionRule admission, double price) {
+    public static SimResult simulate(KeyTrace trace, Grid grid, int cell, AdmissionPolicy admission, double price) {
         long pool = grid.poolBlocks[cell / grid.driveBlocks.length];
         long drive = grid.driveBlocks[cell % grid.driveBlocks.length];
         StoreShape store = new StoreShape(
                 shape(trace, pool),
                 shape(trace, drive),
-                SegmentOrder.SECOND_CHANCE,
-                SegmentOrder.SECOND_CHANCE,
+                EvictionPolicy.SECOND_CHANCE,
+                EvictionPolicy.SECOND_CHANCE,
                 admission,
                 price,
                 0);

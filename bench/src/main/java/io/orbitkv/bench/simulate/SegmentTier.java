@@ -1,5 +1,6 @@
 package io.orbitkv.bench.simulate;
 
+import io.orbitkv.tiers.EvictionPolicy;
 import java.util.Arrays;
 
 /**
@@ -13,7 +14,7 @@ final class SegmentTier implements KeyTier {
     private static final int NOWHERE = -1;
 
     private final KeyTrace trace;
-    private final SegmentOrder order;
+    private final EvictionPolicy order;
     private final boolean deepestFirst;
     private final int segmentBlocks;
     private final int lanes;
@@ -39,10 +40,11 @@ final class SegmentTier implements KeyTier {
     private long written;
     private long writtenAgain;
 
-    SegmentTier(SegmentOrder order, SegmentShape shape, KeyTrace trace) {
+    SegmentTier(EvictionPolicy order, SegmentShape shape, KeyTrace trace) {
         this.order = order;
         this.trace = trace;
-        deepestFirst = order == SegmentOrder.LRU || (order == SegmentOrder.SECOND_CHANCE && shape.deepestFirst());
+        deepestFirst =
+                order == EvictionPolicy.SEGMENT_LRU || (order == EvictionPolicy.SECOND_CHANCE && shape.deepestFirst());
         segmentBlocks = shape.segmentBlocks();
         lanes = shape.lanes();
         segmentOf = new int[trace.uniqueBlocks()];
@@ -77,7 +79,7 @@ final class SegmentTier implements KeyTier {
     public void touch(int key) {
         used[key] = true;
         int segment = segmentOf[key];
-        if (order == SegmentOrder.LRU && turns[segment] != request && sealed.has(segment)) {
+        if (order == EvictionPolicy.SEGMENT_LRU && turns[segment] != request && sealed.has(segment)) {
             turns[segment] = request;
             sealed.moveLast(segment);
         }
@@ -134,7 +136,7 @@ final class SegmentTier implements KeyTier {
     /** Frees a segment, which may be taken at once by what is appended again: less than half of it. */
     private void makeRoom(int laneForAgain) {
         int victim = victim();
-        int kept = order == SegmentOrder.SECOND_CHANCE ? usedBlocks(victim) : 0;
+        int kept = order == EvictionPolicy.SECOND_CHANCE ? usedBlocks(victim) : 0;
         while (kept > 0 && 2 * kept >= counts[victim]) {
             queueAgain(victim);
             victim = victim();

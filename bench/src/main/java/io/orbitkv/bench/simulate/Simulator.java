@@ -1,6 +1,7 @@
 package io.orbitkv.bench.simulate;
 
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 
 /** Runs policies on the keys of one trace. Safe for several threads: each run has its own state. */
 public final class Simulator {
@@ -38,13 +39,15 @@ public final class Simulator {
             case FIFO -> blocks(policy, BlockTier.Order.FIFO, blocks);
             case LRU, LRU_TAIL_FIRST -> blocks(policy, BlockTier.Order.LRU, blocks);
             case CLOCK -> blocks(policy, BlockTier.Order.CLOCK, blocks);
-            case SECOND_CHANCE_8 -> segments(policy, SegmentOrder.SECOND_CHANCE, capacityBlocks, SMALL_SEGMENT_BLOCKS);
-            case SECOND_CHANCE_32 -> segments(policy, SegmentOrder.SECOND_CHANCE, capacityBlocks, LARGE_SEGMENT_BLOCKS);
-            case SEGMENT_LRU_8 -> segments(policy, SegmentOrder.LRU, capacityBlocks, SMALL_SEGMENT_BLOCKS);
-            case SEGMENT_LRU_32 -> segments(policy, SegmentOrder.LRU, capacityBlocks, LARGE_SEGMENT_BLOCKS);
-            case TWO_TIERS_ALL -> twoTiers(policy, AdmissionRule.ALL, capacityBlocks);
-            case TWO_TIERS_REUSE -> twoTiers(policy, AdmissionRule.REUSE, capacityBlocks);
-            case TWO_TIERS_DUEL -> twoTiers(policy, AdmissionRule.DUEL, capacityBlocks);
+            case SECOND_CHANCE_8 ->
+                segments(policy, EvictionPolicy.SECOND_CHANCE, capacityBlocks, SMALL_SEGMENT_BLOCKS);
+            case SECOND_CHANCE_32 ->
+                segments(policy, EvictionPolicy.SECOND_CHANCE, capacityBlocks, LARGE_SEGMENT_BLOCKS);
+            case SEGMENT_LRU_8 -> segments(policy, EvictionPolicy.SEGMENT_LRU, capacityBlocks, SMALL_SEGMENT_BLOCKS);
+            case SEGMENT_LRU_32 -> segments(policy, EvictionPolicy.SEGMENT_LRU, capacityBlocks, LARGE_SEGMENT_BLOCKS);
+            case TWO_TIERS_ALL -> twoTiers(policy, AdmissionPolicy.ALL, capacityBlocks);
+            case TWO_TIERS_REUSE -> twoTiers(policy, AdmissionPolicy.REUSE, capacityBlocks);
+            case TWO_TIERS_DUEL -> twoTiers(policy, AdmissionPolicy.DUEL, capacityBlocks);
         };
     }
 
@@ -64,7 +67,7 @@ public final class Simulator {
         return OneTier.run(trace, policy.label(), tier, capacityBlocks, policy == SimPolicy.LRU_TAIL_FIRST);
     }
 
-    private SimResult segments(SimPolicy policy, SegmentOrder order, long capacityBlocks, int segmentBlocks) {
+    private SimResult segments(SimPolicy policy, EvictionPolicy order, long capacityBlocks, int segmentBlocks) {
         SegmentShape shape = SegmentShape.simple(cut(capacityBlocks), segmentBlocks);
         return shape == null
                 ? null
@@ -72,14 +75,14 @@ public final class Simulator {
                         trace, policy.label(), new SegmentTier(order, shape, trace), shape.capacityBlocks(), false);
     }
 
-    private SimResult twoTiers(SimPolicy policy, AdmissionRule admission, long capacityBlocks) {
+    private SimResult twoTiers(SimPolicy policy, AdmissionPolicy admission, long capacityBlocks) {
         SegmentShape nvme = SegmentShape.simple(cut(capacityBlocks), SMALL_SEGMENT_BLOCKS);
         if (nvme == null) {
             return null;
         }
         SegmentShape host = SegmentShape.simple(cut((long) (capacityBlocks * hostShare)), SMALL_SEGMENT_BLOCKS);
-        StoreShape store =
-                new StoreShape(host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, price, 0);
+        StoreShape store = new StoreShape(
+                host, nvme, EvictionPolicy.SECOND_CHANCE, EvictionPolicy.SECOND_CHANCE, admission, price, 0);
         return run(store, policy.label());
     }
 

@@ -1,6 +1,8 @@
 package io.orbitkv.bench.simulate;
 
 import io.orbitkv.store.StoreGeometry;
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 
 /**
  * A store to simulate: host memory and a drive, or one of them.
@@ -16,9 +18,9 @@ import io.orbitkv.store.StoreGeometry;
 public record StoreShape(
         SegmentShape host,
         SegmentShape nvme,
-        SegmentOrder hostOrder,
-        SegmentOrder nvmeOrder,
-        AdmissionRule admission,
+        EvictionPolicy hostOrder,
+        EvictionPolicy nvmeOrder,
+        AdmissionPolicy admission,
         double price,
         int queueBlocks) {
     /** A replay without pauses keeps about a quarter of a store's write queue full. */
@@ -42,7 +44,7 @@ public record StoreShape(
      * @return its shape
      */
     public static StoreShape of(
-            StoreGeometry geometry, int blockBytes, SegmentOrder order, AdmissionRule admission, double price) {
+            StoreGeometry geometry, int blockBytes, EvictionPolicy order, AdmissionPolicy admission, double price) {
         int lanes = geometry.openSegments();
         return new StoreShape(
                 SegmentShape.host(geometry.hostSegments(), geometry.hostSegmentBytes(), blockBytes, lanes),
@@ -61,15 +63,5 @@ public record StoreShape(
      */
     public StoreShape withoutQueue() {
         return new StoreShape(host, nvme, hostOrder, nvmeOrder, admission, price, 0);
-    }
-
-    /** What is written to the drive. */
-    public enum AdmissionRule {
-        /** Everything that is saved. */
-        ALL,
-        /** What is used a second time. */
-        REUSE,
-        /** One of the two, whichever scores better in a sample. */
-        DUEL
     }
 }

@@ -1,5 +1,7 @@
 package io.orbitkv.bench.simulate;
 
+import io.orbitkv.tiers.AdmissionPolicy;
+
 /**
  * Runs a trace against a store: host memory before a drive, each with its own eviction.
  *
@@ -129,7 +131,7 @@ final class TwoTiers {
             if (host != NONE && host.has(key)) {
                 host.touch(key);
             }
-            if (!stored && nvme != NONE && shape.admission() != StoreShape.AdmissionRule.ALL && admission.admits(key)) {
+            if (!stored && nvme != NONE && shape.admission() != AdmissionPolicy.ALL && admission.admits(key)) {
                 offer(key, lane);
             }
         }

@@ -1,5 +1,6 @@
 package io.orbitkv.bench.simulate;
 
+import io.orbitkv.tiers.EvictionPolicy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -96,7 +97,7 @@ final class NaiveTiers {
 
     /** Segments: open ones by lane, sealed ones in a list. */
     static final class Segments extends Tier {
-        private final SegmentOrder order;
+        private final EvictionPolicy order;
         private final SegmentShape shape;
         private final Map<Integer, Integer> depths;
         private final Map<Integer, Segment> open = new HashMap<>();
@@ -104,7 +105,7 @@ final class NaiveTiers {
         private final Map<Integer, Segment> places = new HashMap<>();
         private final Set<Integer> used = new HashSet<>();
 
-        Segments(SegmentOrder order, SegmentShape shape, Map<Integer, Integer> depths) {
+        Segments(EvictionPolicy order, SegmentShape shape, Map<Integer, Integer> depths) {
             this.order = order;
             this.shape = shape;
             this.depths = depths;
@@ -129,7 +130,7 @@ final class NaiveTiers {
         void touch(int key) {
             used.add(key);
             Segment segment = places.get(key);
-            if (order == SegmentOrder.LRU && segment.turn != request && sealed.remove(segment)) {
+            if (order == EvictionPolicy.SEGMENT_LRU && segment.turn != request && sealed.remove(segment)) {
                 segment.turn = request;
                 sealed.add(segment); // of equally deep ones the first in the queue leaves
             }
@@ -162,7 +163,7 @@ final class NaiveTiers {
         private void evict(int laneForAgain) {
             Segment victim = victim();
             List<Integer> kept = new ArrayList<>();
-            if (order == SegmentOrder.SECOND_CHANCE) {
+            if (order == EvictionPolicy.SECOND_CHANCE) {
                 victim.keys.stream().filter(used::contains).forEach(kept::add);
             }
             sealed.remove(victim);
@@ -180,7 +181,7 @@ final class NaiveTiers {
         }
 
         private Segment victim() {
-            if (order == SegmentOrder.FIFO || (order == SegmentOrder.SECOND_CHANCE && !shape.deepestFirst())) {
+            if (order == EvictionPolicy.FIFO || (order == EvictionPolicy.SECOND_CHANCE && !shape.deepestFirst())) {
                 return sealed.get(0);
             }
             Segment best = sealed.get(0);

@@ -1,6 +1,7 @@
 package io.orbitkv.bench.simulate;
 
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -123,7 +124,7 @@ final class Oracle {
         return next == null ? Integer.MAX_VALUE : next;
     }
 
-    NaiveTiers.Segments segments(SegmentOrder order, SegmentShape shape) {
+    NaiveTiers.Segments segments(EvictionPolicy order, SegmentShape shape) {
         return new NaiveTiers.Segments(order, shape, depths);
     }
 
@@ -158,8 +159,8 @@ final class Oracle {
                     int open = i > 0 ? host.laneOf(keys.get(i - 1)) : -1;
                     lane = open >= 0 ? open : laneOfKey(shape, key);
                 }
-                boolean admitted = shape.admission() == AdmissionRule.ALL
-                        || (shape.admission() == AdmissionRule.DUEL && !duel.onSecondUse)
+                boolean admitted = shape.admission() == AdmissionPolicy.ALL
+                        || (shape.admission() == AdmissionPolicy.DUEL && !duel.onSecondUse)
                         || memory.contains(key);
                 boolean inHost = host.has(key) || queue.containsKey(key);
                 boolean onNvme = nvme.has(key);
@@ -167,7 +168,7 @@ final class Oracle {
                     if (host.has(key)) {
                         host.touch(key);
                     }
-                    if (inHost && !onNvme && admitted && shape.admission() != AdmissionRule.ALL) {
+                    if (inHost && !onNvme && admitted && shape.admission() != AdmissionPolicy.ALL) {
                         offer(queue, shape.queueBlocks(), nvme, key, lane);
                     }
                     if (onNvme) {

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.tiers.AdmissionPolicy;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -64,14 +64,14 @@ class PlanTest {
         KeyTrace trace = GeneratedTrace.keys(GeneratedTrace.of(15, 80));
         Plan.Grid grid = new Plan.Grid(new long[] {16, 64}, new long[] {0, 32, 1_000_000}, GIB, 4, 0.1, 2);
         Simulator simulator = new Simulator(trace, 0.5, 0.1);
-        SimResult same = Plan.simulate(trace, grid, 1, AdmissionRule.ALL, 0.1);
+        SimResult same = Plan.simulate(trace, grid, 1, AdmissionPolicy.ALL, 0.1);
         SimResult expected = simulator.run(SimPolicy.TWO_TIERS_ALL, 32);
         assertEquals(expected.hostHits(), same.hostHits());
         assertEquals(expected.nvmeHits(), same.nvmeHits());
-        SimResult poolOnly = Plan.simulate(trace, grid, 3, AdmissionRule.ALL, 0.1);
+        SimResult poolOnly = Plan.simulate(trace, grid, 3, AdmissionPolicy.ALL, 0.1);
         assertEquals(0, poolOnly.nvmeHits());
         assertEquals(simulator.run(SimPolicy.SECOND_CHANCE_8, 64).hitRate(), poolOnly.hitRate());
-        SimResult everything = Plan.simulate(trace, grid, 5, AdmissionRule.ALL, 0.1);
+        SimResult everything = Plan.simulate(trace, grid, 5, AdmissionPolicy.ALL, 0.1);
         assertEquals(simulator.run(SimPolicy.LRU, trace.uniqueBlocks()).hitRate(), everything.hitRate());
     }
 }

@@ -3,7 +3,8 @@ package io.orbitkv.bench.simulate;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.orbitkv.bench.simulate.StoreShape.AdmissionRule;
+import io.orbitkv.tiers.AdmissionPolicy;
+import io.orbitkv.tiers.EvictionPolicy;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -49,42 +50,42 @@ class SimulatorOracleTest {
             case BELADY -> oracle.belady(capacity);
             case FIFO, LRU, CLOCK -> oracle.oneTier(new NaiveTiers.Blocks(policy.name(), capacity), false);
             case LRU_TAIL_FIRST -> oracle.oneTier(new NaiveTiers.Blocks("LRU", capacity), true);
-            case SECOND_CHANCE_8 -> segments(oracle, SegmentOrder.SECOND_CHANCE, capacity, 8);
-            case SECOND_CHANCE_32 -> segments(oracle, SegmentOrder.SECOND_CHANCE, capacity, 32);
-            case SEGMENT_LRU_8 -> segments(oracle, SegmentOrder.LRU, capacity, 8);
-            case SEGMENT_LRU_32 -> segments(oracle, SegmentOrder.LRU, capacity, 32);
-            case TWO_TIERS_ALL -> twoTiers(oracle, AdmissionRule.ALL, capacity);
-            case TWO_TIERS_REUSE -> twoTiers(oracle, AdmissionRule.REUSE, capacity);
-            case TWO_TIERS_DUEL -> twoTiers(oracle, AdmissionRule.DUEL, capacity);
+            case SECOND_CHANCE_8 -> segments(oracle, EvictionPolicy.SECOND_CHANCE, capacity, 8);
+            case SECOND_CHANCE_32 -> segments(oracle, EvictionPolicy.SECOND_CHANCE, capacity, 32);
+            case SEGMENT_LRU_8 -> segments(oracle, EvictionPolicy.SEGMENT_LRU, capacity, 8);
+            case SEGMENT_LRU_32 -> segments(oracle, EvictionPolicy.SEGMENT_LRU, capacity, 32);
+            case TWO_TIERS_ALL -> twoTiers(oracle, AdmissionPolicy.ALL, capacity);
+            case TWO_TIERS_REUSE -> twoTiers(oracle, AdmissionPolicy.REUSE, capacity);
+            case TWO_TIERS_DUEL -> twoTiers(oracle, AdmissionPolicy.DUEL, capacity);
         };
     }
 
-    private static SimResult segments(Oracle oracle, SegmentOrder order, int capacity, int segmentBlocks) {
+    private static SimResult segments(Oracle oracle, EvictionPolicy order, int capacity, int segmentBlocks) {
         SegmentShape shape = SegmentShape.simple(capacity, segmentBlocks);
         return shape == null ? null : oracle.oneTier(oracle.segments(order, shape), false);
     }
 
     /** Where host memory is too small for two segments there is none. */
-    private static SimResult twoTiers(Oracle oracle, AdmissionRule admission, int capacity) {
+    private static SimResult twoTiers(Oracle oracle, AdmissionPolicy admission, int capacity) {
         SegmentShape host = SegmentShape.simple((long) (capacity * HOST_SHARE), 8);
         SegmentShape nvme = SegmentShape.simple(capacity, 8);
         return oracle.twoTiers(new StoreShape(
-                host, nvme, SegmentOrder.SECOND_CHANCE, SegmentOrder.SECOND_CHANCE, admission, PRICE, 0));
+                host, nvme, EvictionPolicy.SECOND_CHANCE, EvictionPolicy.SECOND_CHANCE, admission, PRICE, 0));
     }
 
     @ParameterizedTest
     @EnumSource
-    void storesWithLanesEqualTheOracle(AdmissionRule admission) {
+    void storesWithLanesEqualTheOracle(AdmissionPolicy admission) {
         for (long seed = SEED; seed < SEED + TRACES; seed++) {
             List<GeneratedTrace.Request> trace = GeneratedTrace.of(seed, REQUESTS);
             Oracle oracle = new Oracle(trace, GeneratedTrace.BLOCK_TOKENS);
             Simulator simulator = new Simulator(GeneratedTrace.keys(trace), HOST_SHARE, PRICE);
-            for (SegmentOrder order : SegmentOrder.values()) {
+            for (EvictionPolicy order : EvictionPolicy.values()) {
                 for (int segments : new int[] {6, 11, 40}) {
                     StoreShape shape = new StoreShape(
                             new SegmentShape(6, 5, 4, true, false),
                             new SegmentShape(segments, 7, 4, true, segments == 11),
-                            SegmentOrder.SECOND_CHANCE,
+                            EvictionPolicy.SECOND_CHANCE,
                             order,
                             admission,
                             PRICE,
