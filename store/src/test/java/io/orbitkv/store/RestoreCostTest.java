@@ -3,10 +3,9 @@ package io.orbitkv.store;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import io.orbitkv.kit.Gen;
+import io.orbitkv.kit.HeapUse;
 import io.orbitkv.kit.Seed;
-import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -95,18 +94,13 @@ class RestoreCostTest {
     @Test
     void allocatesNothing() {
         RestoreCost cost = new RestoreCost(200_000, 5_000, 0.6);
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        double sum = 0;
-        long least = Long.MAX_VALUE;
-        for (int window = 0; window < 5; window++) { // the compilers allocate in the first ones
-            long before = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
+        double[] sum = {0};
+        long fewest = HeapUse.fewestBytes(5, () -> {
             for (int i = 1; i < 20_000; i++) {
                 cost.learn(1, i & 63, (i & 63) * 4096.0 + 1, i * 1_000L);
-                sum += cost.nanos(1, i, i * 4096.0);
+                sum[0] += cost.nanos(1, i, i * 4096.0);
             }
-            long after = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
-            least = Math.min(least, after - before);
-        }
-        assertEquals(0, least, "bytes allocated, sum " + (sum > 0));
+        });
+        assertEquals(0, fewest, "bytes allocated, sum " + (sum[0] > 0));
     }
 }

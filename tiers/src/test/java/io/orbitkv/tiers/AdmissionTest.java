@@ -4,10 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.management.ThreadMXBean;
 import io.orbitkv.kit.Gen;
+import io.orbitkv.kit.HeapUse;
 import io.orbitkv.kit.Seed;
-import java.lang.management.ManagementFactory;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -149,19 +148,15 @@ class AdmissionTest {
     @Test
     void theDuelAllocatesNothing() {
         Duel duel = new Duel(tag -> false, 4_000, PRICE);
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long allocated = 1;
-        long tag = 1;
-        for (int window = 0; window < 10 && allocated > 0; window++) {
-            long before = threads.getCurrentThreadAllocatedBytes();
-            for (int i = 0; i < 50_000; i++, tag++) {
+        long[] tag = {1};
+        long fewest = HeapUse.fewestBytes(10, () -> {
+            for (int i = 0; i < 50_000; i++, tag[0]++) {
                 duel.begin();
-                duel.use(tag, tag);
-                duel.use(tag - 700, NvmeAdmission.NO_BRANCH);
+                duel.use(tag[0], tag[0]);
+                duel.use(tag[0] - 700, NvmeAdmission.NO_BRANCH);
             }
-            allocated = threads.getCurrentThreadAllocatedBytes() - before;
-        }
-        assertEquals(0, allocated);
+        });
+        assertEquals(0, fewest);
     }
 
     // ---- models ----

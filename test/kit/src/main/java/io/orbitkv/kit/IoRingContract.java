@@ -15,7 +15,6 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.StorageFile;
-import java.lang.management.ManagementFactory;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -497,18 +496,12 @@ public abstract class IoRingContract {
     @Test
     void warmRingAllocatesNothing() {
         assumeTrue(allocatesNothing(), "this ring does not claim it");
-        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (IoRing ring = newRing(DEPTH)) {
             ring.register(memory);
             int[] completions = {0};
             CompletionHandler handler = (token, result) -> completions[0]++;
             transfer(ring, handler, 20_000);
-            long fewest = Long.MAX_VALUE; // a late compilation may charge a round, never all of them
-            for (int round = 0; round < 5 && fewest > 0; round++) {
-                long before = threads.getCurrentThreadAllocatedBytes();
-                transfer(ring, handler, 2_000);
-                fewest = Math.min(fewest, threads.getCurrentThreadAllocatedBytes() - before);
-            }
+            long fewest = HeapUse.fewestBytes(5, () -> transfer(ring, handler, 2_000));
             assertEquals(0, fewest, "bytes allocated for 2,000 transfers");
             assertTrue(completions[0] > 20_000);
         }
