@@ -324,8 +324,12 @@ final class LogScan implements AutoCloseable {
         headersRepaired++;
     }
 
-    /** Rows of the catalog that are to be changed now. */
-    List<SegmentRow> changedRows() {
+    /**
+     * Rows of the catalog that are to be changed now.
+     *
+     * @param vouches whether what is durable may stand there as durable
+     */
+    List<SegmentRow> changedRows(boolean vouches) {
         List<SegmentRow> changed = new ArrayList<>();
         for (int segment = 0; segment < uses.length; segment++) {
             SegmentRow row = known[segment];
@@ -338,7 +342,7 @@ final class LogScan implements AutoCloseable {
             SegmentRow now = new SegmentRow(
                     segment,
                     uses[segment],
-                    SegmentRow.State.DURABLE,
+                    vouches ? SegmentRow.State.DURABLE : SegmentRow.State.SEALED,
                     blocks[segment],
                     payloadPages[segment],
                     geometry.segmentPages() - payloadPages[segment]);

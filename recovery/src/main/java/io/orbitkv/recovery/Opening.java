@@ -341,7 +341,7 @@ public final class Opening {
             long nextUse,
             List<QuarantineRow> foundWrong) {
         try (Catalog.Batch batch = catalog.begin()) {
-            for (SegmentRow row : scan.changedRows()) {
+            for (SegmentRow row : scan.changedRows(options.flushesBeforeReuse())) {
                 batch.putSegment(row);
             }
             for (QuarantineRow row : contents.quarantine()) {

@@ -11,6 +11,7 @@ import io.orbitkv.tiers.LogGeometry;
  * @param lockWaitNanos how long to wait for the transfers of a killed holder to end
  * @param readThreads threads that read segments; 1 reads on the caller's, in one order
  * @param storeIdSeed 0: the id of a new store is random; otherwise it follows from this number (simulations)
+ * @param flushesBeforeReuse whether the store will flush before it puts a segment to use again; otherwise the catalog vouches for no segment
  * @param pid the process id for the lock page
  * @param progress is told how far the opening has come
  */
@@ -21,6 +22,7 @@ public record OpeningOptions(
         long lockWaitNanos,
         int readThreads,
         long storeIdSeed,
+        boolean flushesBeforeReuse,
         long pid,
         OpeningProgress progress) {
     /** Open segments of the default tier, one to reclaim, one prepared, and two of room to evict from. */
@@ -41,40 +43,89 @@ public record OpeningOptions(
                 LOCK_WAIT_NANOS,
                 threads,
                 0,
+                true,
                 ProcessHandle.current().pid(),
                 OpeningProgress.NONE);
     }
 
     /** With another segment size; at most {@link LogGeometry#SEGMENT_BYTES_MAX}. */
     public OpeningOptions withSegmentBytes(int bytes) {
-        return new OpeningOptions(capBytes, bytes, segmentsMin, lockWaitNanos, readThreads, storeIdSeed, pid, progress);
+        return new OpeningOptions(
+                capBytes,
+                bytes,
+                segmentsMin,
+                lockWaitNanos,
+                readThreads,
+                storeIdSeed,
+                flushesBeforeReuse,
+                pid,
+                progress);
     }
 
     /** With another smallest number of segments. */
     public OpeningOptions withSegmentsMin(int segments) {
         return new OpeningOptions(
-                capBytes, segmentBytes, segments, lockWaitNanos, readThreads, storeIdSeed, pid, progress);
+                capBytes,
+                segmentBytes,
+                segments,
+                lockWaitNanos,
+                readThreads,
+                storeIdSeed,
+                flushesBeforeReuse,
+                pid,
+                progress);
     }
 
     /** With another wait for the lock. */
     public OpeningOptions withLockWaitNanos(long nanos) {
-        return new OpeningOptions(capBytes, segmentBytes, segmentsMin, nanos, readThreads, storeIdSeed, pid, progress);
+        return new OpeningOptions(
+                capBytes,
+                segmentBytes,
+                segmentsMin,
+                nanos,
+                readThreads,
+                storeIdSeed,
+                flushesBeforeReuse,
+                pid,
+                progress);
     }
 
     /** With another number of reading threads. */
     public OpeningOptions withReadThreads(int threads) {
         return new OpeningOptions(
-                capBytes, segmentBytes, segmentsMin, lockWaitNanos, threads, storeIdSeed, pid, progress);
+                capBytes,
+                segmentBytes,
+                segmentsMin,
+                lockWaitNanos,
+                threads,
+                storeIdSeed,
+                flushesBeforeReuse,
+                pid,
+                progress);
     }
 
     /** With one reading thread and a store id that follows from a seed: the same calls in the same order every time. */
     public OpeningOptions simulated(long seed) {
-        return new OpeningOptions(capBytes, segmentBytes, segmentsMin, 0, 1, seed, pid, progress);
+        return new OpeningOptions(capBytes, segmentBytes, segmentsMin, 0, 1, seed, flushesBeforeReuse, pid, progress);
     }
 
     /** With somebody who is told how far it has come. */
     public OpeningOptions withProgress(OpeningProgress listener) {
         return new OpeningOptions(
-                capBytes, segmentBytes, segmentsMin, lockWaitNanos, readThreads, storeIdSeed, pid, listener);
+                capBytes,
+                segmentBytes,
+                segmentsMin,
+                lockWaitNanos,
+                readThreads,
+                storeIdSeed,
+                flushesBeforeReuse,
+                pid,
+                listener);
+    }
+
+    /** For a store that flushes before it puts a segment to use again, or doesn't. */
+    public OpeningOptions withFlushesBeforeReuse(boolean flushes) {
+        return new OpeningOptions(
+                capBytes, segmentBytes, segmentsMin, lockWaitNanos, readThreads, storeIdSeed, flushes, pid, progress);
     }
 }

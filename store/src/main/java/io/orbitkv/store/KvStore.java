@@ -47,6 +47,10 @@ public final class KvStore implements AutoCloseable {
     private static final long CLOSE_WAIT_NANOS = 30_000_000_000L;
 
     private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
+
+    /** Where nobody wants flushes, the catalog's are not to be the drive's only ones: recovery decides without it. */
+    private static final long COMMIT_SELDOM_NANOS = 10_000_000_000L;
+
     private static final int LINGER_NANOS = 1_000_000;
     private static final int BATCH_BYTES_MAX = 16 << 20;
     private static final int READ_QUEUE_BATCHES = 256;
@@ -223,7 +227,7 @@ public final class KvStore implements AutoCloseable {
                     workspaces,
                     new Reclaimed(),
                     clock,
-                    COMMIT_INTERVAL_NANOS);
+                    options.durability().flushesBeforeReuse() ? COMMIT_INTERVAL_NANOS : COMMIT_SELDOM_NANOS);
             ownBytes = new OwnBytes(folders, clock);
             driver = drivers.start(nvme, upkeep);
             if (admission.isSelective()) {
@@ -251,6 +255,7 @@ public final class KvStore implements AutoCloseable {
         }
         boolean follow = options.segmentBytes() == 0 && holdsStore;
         return opening.withSegmentBytes(follow ? 0 : sizes.logSegmentBytes())
+                .withFlushesBeforeReuse(options.durability().flushesBeforeReuse())
                 .withLockWaitNanos(options.lockWaitMillis() * 1_000_000);
     }
 

@@ -11,6 +11,8 @@ final class Upkeep implements Agent {
     /** Runs looked at under the writer lock at a time: some tens of microseconds. */
     private static final int SWEEP_RUNS = 64;
 
+    private static final long QUARANTINE_INTERVAL_NANOS = 100_000_000;
+
     private final Object writerLock;
     private final PrefixIndex index;
     private final Catalog catalog;
@@ -82,8 +84,12 @@ final class Upkeep implements Agent {
     }
 
     private int commitWhenDue() {
-        boolean due = segments.hasChanges() || quarantine.isWaiting();
-        if (!due || clock.nanoTime() - lastCommitNanos < commitIntervalNanos) {
+        boolean found = quarantine.isWaiting(); // what it found must not be found again
+        if (!found && !segments.hasChanges()) {
+            return 0;
+        }
+        long interval = found ? QUARANTINE_INTERVAL_NANOS : commitIntervalNanos;
+        if (clock.nanoTime() - lastCommitNanos < interval) {
             return 0;
         }
         commit();

@@ -211,7 +211,10 @@ final class Flusher {
         SegmentTable table = context.table;
         table.move(segment, Life.DURABLE);
         int pages = table.payloadPages(segment);
-        if (pages > 0) { // of a segment from an earlier life of the store only recovery knows the contents
+        // Of a segment from an earlier life of the store only recovery knows the contents. Where segments are put to
+        // use
+        // again without a flush, a durable row would vouch for pages that were overwritten since.
+        if (pages > 0 && context.options.durability().flushesBeforeReuse()) {
             context.listener.onSegment(
                     segment,
                     table.useSequence(segment),

@@ -86,8 +86,8 @@ public final class NvmeTier implements Agent, AutoCloseable {
         this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folders);
         this.positions = new Positions(initial);
         this.mover = new SegmentMover(context);
-        this.supply = new SegmentSupply(context, initial, mover);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
+        this.supply = new SegmentSupply(context, initial, mover, flusher);
         this.reads = new ReadService(context);
         this.lanes = new LogLane[context.lanes];
         for (int lane = 0; lane < lanes.length; lane++) {

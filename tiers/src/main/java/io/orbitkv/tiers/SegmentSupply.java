@@ -11,6 +11,9 @@ import java.util.function.IntPredicate;
  * generation raised -> no pins -> no reads in flight -> header with the next use-sequence written -> flushed -> ready
  * </pre>
  *
+ * <p>With {@link Durability#WRITTEN} nothing waits for the flush: no power loss is promised anything there, and after one
+ * every payload is checked before it counts.
+ *
  * <p>Several segments are prepared in one round, so that one fdatasync serves them. A segment that somebody keeps pinned
  * delays nobody: the next oldest is taken meanwhile.
  */
@@ -42,10 +45,12 @@ final class SegmentSupply {
     private final LogContext context;
     private final VictimPolicy policy;
     private final SegmentMover mover;
+    private final Flusher flusher;
     private final IntPredicate canLeave = segment -> true;
     private final SegmentHeader header;
     private final int preparedTarget;
     private long nextUse;
+    private long now;
 
     /** Nothing is prepared, let alone given up, before the first block wants to be written. */
     private boolean isWanted;
@@ -73,10 +78,11 @@ final class SegmentSupply {
     private int submitted;
     private int pending;
 
-    SegmentSupply(LogContext context, LogState initial, SegmentMover mover) {
+    SegmentSupply(LogContext context, LogState initial, SegmentMover mover, Flusher flusher) {
         this.context = context;
         this.policy = context.options.eviction().make();
         this.mover = mover;
+        this.flusher = flusher;
         this.header = new SegmentHeader(context.geometry);
         int segments = context.geometry.segments();
         this.preparedTarget = Math.min(PREPARED_MAX, Math.max(1, segments / SEGMENTS_PER_PREPARED));
@@ -103,6 +109,7 @@ final class SegmentSupply {
 
     /** One step; what it did, 0 for nothing. */
     int step(int lanesWaiting, long nowNanos) {
+        now = nowNanos;
         return switch (phase) {
             case IDLE -> gather(lanesWaiting, nowNanos);
             case WRITING -> submitHeaders();
@@ -330,7 +337,15 @@ final class SegmentSupply {
             return;
         }
         NvmeCounters.add(context.counters.headerBytes, DiskFormat.PAGE_BYTES);
+        boolean isFlushed = context.options.durability().flushesBeforeReuse();
+        if (!isFlushed) {
+            flusher.onWritten(round[i], now); // the next flush that somebody asks for takes it along
+        }
         if (pending == 0 && submitted == roundCount) {
+            if (!isFlushed) {
+                endRound();
+                return;
+            }
             phase = Phase.FLUSHING;
             submitted = 0;
             submitFlushes();

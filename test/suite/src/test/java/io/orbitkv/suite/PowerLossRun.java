@@ -16,6 +16,7 @@ import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.recovery.Accounting;
 import io.orbitkv.recovery.OpeningKind;
 import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Verify;
@@ -63,6 +64,7 @@ final class PowerLossRun implements AutoCloseable {
     /** One run in so many has any policy; the others have the one that moves blocks. */
     private static final int POLICY_ONE_IN = 4;
 
+    private static final Map<Integer, Long> UNKNOWN = Map.of(-1, -1L);
     private static final long PAUSE_NANOS = 60_000_000;
 
     private final PowerLossTotals totals;
@@ -101,6 +103,12 @@ final class PowerLossRun implements AutoCloseable {
 
     /** By segment: the use in which the store had given it up when it stopped cleanly, as its catalog says; none after a death. */
     private Map<Integer, Long> givenUp = Map.of();
+
+    /**
+     * By segment: its use when the store died, where it does not flush before it puts a segment to another: a power loss may
+     * take the header that would prove that an earlier use had ended. Empty otherwise; {@link #UNKNOWN} after a death in a stop.
+     */
+    private Map<Integer, Long> usesAtDeath = Map.of();
 
     private int clearing = -1;
     private boolean isOpening;
@@ -280,7 +288,9 @@ final class PowerLossRun implements AutoCloseable {
         lastPosition = position;
         KvStore stopping = store;
         store = null;
+        usesAtDeath = durability.flushesBeforeReuse() ? Map.of() : UNKNOWN;
         stopping.close();
+        usesAtDeath = Map.of();
         stoppedCleanly = true;
         ledger.allDurable();
         reopen();
@@ -309,6 +319,7 @@ final class PowerLossRun implements AutoCloseable {
         if (store != null) {
             ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
+            usesAtDeath = durability.flushesBeforeReuse() ? Map.of() : usesOf(store);
         }
         event(power ? "power is lost" : "killed");
         if (power) {
@@ -329,6 +340,20 @@ final class PowerLossRun implements AutoCloseable {
             folder = folder.reopen();
             second = second == null ? null : folder.beside(secondReal);
         }
+    }
+
+    /** Whether a use of a segment may have ended before a power loss that took the proof. */
+    private boolean mayHaveEnded(int segment, long use) {
+        return needed == Promise.DURABLE && (usesAtDeath == UNKNOWN || usesAtDeath.getOrDefault(segment, use) != use);
+    }
+
+    private Map<Integer, Long> usesOf(KvStore dying) {
+        Map<Integer, Long> uses = new HashMap<>();
+        Accounting log = dying.openReport().accounting();
+        for (int segment = 0; segment < log.segmentsUsed() + log.segmentsFree(); segment++) {
+            uses.put(segment, dying.useSequence(segment));
+        }
+        return uses;
     }
 
     /** Frees what a dead store held of this process. */
@@ -469,7 +494,7 @@ final class PowerLossRun implements AutoCloseable {
                     check.handles,
                     needed,
                     headers::useSequence,
-                    (segment, use) -> givenUp.getOrDefault(segment, 0L) == use));
+                    (segment, use) -> givenUp.getOrDefault(segment, 0L) == use || mayHaveEnded(segment, use)));
         }
         totals.promisesChecked += promises;
         totals.promisesKept += ledger.size();
@@ -484,6 +509,7 @@ final class PowerLossRun implements AutoCloseable {
         event("checked: " + promises + " promised, " + ledger.size() + " kept, " + found + " found");
         totals.foundBlocks += found;
         needed = Promise.WRITTEN;
+        usesAtDeath = Map.of();
     }
 
     /** A clear that the machine died in has happened whole or not at all: one block that is there says not at all. */
