@@ -123,22 +123,29 @@ public final class DiskBench {
 
     private void single(DiskStore store) {
         double[] ours = new double[settings.rounds()];
-        double[] theirs = new double[settings.rounds()];
+        double[] pread = new double[settings.rounds()];
+        double[] checked = new double[settings.rounds()];
         for (int round = -WARM_UPS; round < settings.rounds(); round++) {
             settings.progress().accept("one block of " + settings.blockBytes() + " bytes: round " + round);
             double[] medians = store.single(SINGLES, round + WARM_UPS);
             ours[Math.max(round, 0)] = medians[0];
-            theirs[Math.max(round, 0)] = medians[1];
+            pread[Math.max(round, 0)] = medians[1];
+            checked[Math.max(round, 0)] = medians[2];
         }
+        rows.add(single(store, ours, "pread", pread));
+        rows.add(single(store, ours, "pread + CRC32C", checked)); // what one core takes for both, one after the other
+    }
+
+    private DiskRow single(DiskStore store, double[] ours, String floor, double[] theirs) {
         String pages = pages(store.isOnHugePages());
-        rows.add(new DiskRow(
-                BenchRow.of("one block", "pread", settings.blockBytes(), 1, ours, theirs),
-                BenchRow.ofFloor("pread", settings.blockBytes(), 1, theirs),
+        return new DiskRow(
+                BenchRow.of("one block", floor, settings.blockBytes(), 1, ours, theirs),
+                BenchRow.ofFloor(floor, settings.blockBytes(), 1, theirs),
                 1,
                 -1,
                 -1,
                 pages,
-                pages));
+                pages);
     }
 
     private static String pages(boolean huge) {

@@ -1,5 +1,6 @@
 package io.orbitkv.bench;
 
+import io.orbitkv.nativeio.BlockChecksum;
 import io.orbitkv.nativeio.DataFolder;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.HostFolder;
@@ -226,11 +227,13 @@ final class DiskStore implements AutoCloseable {
      *
      * @param samples how many blocks
      * @param round which way comes first
-     * @return medians in nanoseconds: of a restore, of a pread
+     * @return medians in nanoseconds: of a restore, of a pread, of a pread and the checksum of what it read
      */
     double[] single(int samples, int round) {
         double[] restore = new double[samples];
         double[] pread = new double[samples];
+        double[] checked = new double[samples];
+        BlockChecksum checksum = new BlockChecksum();
         Map<String, StorageFile> files = new HashMap<>();
         LogGeometry geometry = new LogGeometry(segmentBytes, 1, new byte[LogGeometry.STORE_ID_BYTES]);
         try (DataFolder folder = HostFolder.open(bench.folder)) {
@@ -251,11 +254,15 @@ final class DiskStore implements AutoCloseable {
                             file.read(offset, target, blockBytes, blockBytes);
                         }
                         (ours ? restore : pread)[sample] = System.nanoTime() - began;
+                        if (!ours) {
+                            checksum.reset().update(target, blockBytes, blockBytes);
+                            checked[sample] = System.nanoTime() - began;
+                        }
                     }
                 }
             }
         }
-        return new double[] {BenchRow.median(restore), BenchRow.median(pread)};
+        return new double[] {BenchRow.median(restore), BenchRow.median(pread), BenchRow.median(checked)};
     }
 
     @Override
