@@ -48,8 +48,11 @@ record Capacity(String text, double share, long bytes, long blocks) {
                 + " number of blocks like 1000blocks";
     }
 
-    /** Reads several; at most {@link #CAPACITIES_MAX}. */
+    /** Reads several: one at least, at most {@link #CAPACITIES_MAX}. */
     static List<Capacity> parse(List<String> written) {
+        if (written.isEmpty()) {
+            throw new TypeConversionException("none is given; write them with commas between, like 5%,16gb,1000blocks");
+        }
         if (written.size() > CAPACITIES_MAX) {
             throw new TypeConversionException(
                     written.size() + " capacities are too many; give at most " + CAPACITIES_MAX);

@@ -82,7 +82,7 @@ final class PlanOptions {
             names = "--admission-price",
             paramLabel = "<number>",
             defaultValue = "0.1",
-            description = "What a written block costs in duel, in blocks of compute saved, 0 to 1000."
+            description = "What a written block costs in duel, in blocks of compute saved, 0 to 10."
                     + " Default: ${DEFAULT-VALUE}.")
     double admissionPrice;
 
@@ -96,8 +96,8 @@ final class PlanOptions {
         if (!(pointsPerDoubling > 0 && pointsPerDoubling <= 100)) {
             throw bad("--points-per-doubling is " + pointsPerDoubling + "; give a number above 0 and up to 100");
         }
-        if (!(admissionPrice >= 0 && admissionPrice <= 1000)) {
-            throw bad("--admission-price is " + admissionPrice + "; give 0 to 1000");
+        if (!(admissionPrice >= 0 && admissionPrice <= 10)) {
+            throw bad("--admission-price is " + admissionPrice + "; give 0 to 10");
         }
         parse("--pool-sizes", pools, POOLS_DEFAULT, false);
         parse("--drive-sizes", drives, DRIVES_DEFAULT, true);
@@ -112,7 +112,10 @@ final class PlanOptions {
     private List<Capacity> parse(String flag, List<String> given, List<String> standard, boolean mayBeNone) {
         List<String> written = new ArrayList<>(given == null ? standard : given);
         if (mayBeNone) {
-            written.removeIf(text -> text.trim().equalsIgnoreCase(NONE));
+            boolean isNone = written.removeIf(text -> text.trim().equalsIgnoreCase(NONE));
+            if (isNone && written.isEmpty()) {
+                return List.of();
+            }
         }
         try {
             return Capacity.parse(written);
@@ -147,7 +150,9 @@ final class PlanOptions {
             blocks.add(0L);
         }
         if (blocks.isEmpty()) {
-            throw bad(flag + ": no size holds " + BLOCKS_MIN + " blocks or more; give larger ones");
+            throw bad(flag + ": no size holds " + BLOCKS_MIN + " blocks or more, and the trace has "
+                    + trace.uniqueBlocks() + " different ones; "
+                    + (given ? "give larger sizes" : "name sizes with " + flag + ", like 16blocks,100blocks"));
         }
         return blocks.stream().mapToLong(Long::longValue).toArray();
     }

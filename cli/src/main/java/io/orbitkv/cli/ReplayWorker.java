@@ -29,7 +29,7 @@ final class ReplayWorker {
     private static final long SYNC_MILLIS = 10_000;
 
     /** A save that gets no block in for so long gives up: the drive has failed, or the pool can't hold the request. */
-    private static final long STUCK_NANOS = 60_000_000_000L;
+    private static final long STUCK_NANOS = 10_000_000_000L;
 
     private static final long PAUSE_NANOS = 100_000;
     private static final int KEY_BYTES = PromptKeys.KEY_BYTES;

@@ -45,6 +45,11 @@ final class SimulateOptions {
         parsed();
     }
 
+    /** Whether somebody asked for these capacities. */
+    boolean isGiven() {
+        return capacities != null;
+    }
+
     List<Capacity> parsed() {
         try {
             return Capacity.parse(capacities == null ? CAPACITIES_DEFAULT : capacities);

@@ -79,6 +79,9 @@ final class SimulateRun {
         List<Place> places = new ArrayList<>();
         for (Capacity capacity : simulation.parsed()) {
             long blocks = capacity.blocks(keys.uniqueBlocks(), store.blockBytes);
+            if (blocks < 1 && !simulation.isGiven()) {
+                continue; // a short trace has no half percent
+            }
             if (blocks < 1) {
                 throw store.bad("--capacities: " + capacity.text() + " is less than one block of "
                         + Sizes.text(store.blockBytes) + "; give more");

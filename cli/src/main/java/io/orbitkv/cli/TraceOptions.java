@@ -47,7 +47,7 @@ final class TraceOptions {
             throw bad("--block-tokens is " + blockTokens + "; give 1 to 1048576");
         }
         if (limit != null && limit < 2) {
-            throw bad("--limit is " + limit + "; give at least 2");
+            throw bad("--limit is " + limit + "; give at least 2, or leave it out to run the whole trace");
         }
     }
 

@@ -117,6 +117,16 @@ class SimulateCommandsTest {
         return found;
     }
 
+    /** Shares that come to less than a block are asked for by nobody but the defaults. */
+    @Test
+    void aTraceOfOneBlockHasASimulation() throws IOException {
+        Path one = folder.resolve("one.csv");
+        Files.writeString(one, "0,512,1\n1,512,1\n");
+        CommandRun run = CommandRun.of("replay", "--simulate", "--trace", one.toString(), "--format", "csv");
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(run.out().contains("100%"), run.out());
+    }
+
     private static void requireJson(String line) throws IOException {
         try (JsonParser parser = new JsonFactory().createParser(line)) {
             while (parser.nextToken() != null) {
@@ -135,6 +145,9 @@ class SimulateCommandsTest {
                 "replay --simulate --trace T --capacities 101%               | '101%' is not a capacity",
                 "replay --simulate --trace T --capacities x                  | 'x' is not a capacity",
                 "replay --simulate --trace T --capacities -1blocks           | '-1blocks' is not a capacity",
+                "replay --simulate --trace T --capacities ,                  | --capacities: none is given",
+                "plan --trace T --block-bytes 64mb --pool-sizes ,            | --pool-sizes: none is given",
+                "plan --trace T --block-bytes 64mb --admission-price 11      | --admission-price is 11.0",
                 "replay --simulate --trace T --capacities 4kb                | is less than one block",
                 "replay --simulate --trace T --host-share 2                  | --host-share is 2.0",
                 "replay --simulate --trace T --policy lru                    | --policy is 'lru'",

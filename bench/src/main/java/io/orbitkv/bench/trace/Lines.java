@@ -20,6 +20,9 @@ final class Lines implements AutoCloseable {
 
     private static final int BUFFER_BYTES = 1 << 16;
 
+    /** What some editors put before the first line. */
+    private static final byte[] BYTE_ORDER_MARK = {(byte) 0xef, (byte) 0xbb, (byte) 0xbf};
+
     private final InputStream in;
     private final CharsetDecoder decoder = StandardCharsets.UTF_8
             .newDecoder()
@@ -63,8 +66,14 @@ final class Lines implements AutoCloseable {
         if (length > 0 && bytes[length - 1] == '\r') {
             length--;
         }
-        CharBuffer text = decoder.decode(ByteBuffer.wrap(bytes, 0, length));
+        int start = number == 1 && hasByteOrderMark(length) ? BYTE_ORDER_MARK.length : 0;
+        CharBuffer text = decoder.decode(ByteBuffer.wrap(bytes, start, length - start));
         return text.toString();
+    }
+
+    private boolean hasByteOrderMark(int length) {
+        return length >= BYTE_ORDER_MARK.length
+                && Arrays.equals(bytes, 0, BYTE_ORDER_MARK.length, BYTE_ORDER_MARK, 0, BYTE_ORDER_MARK.length);
     }
 
     @Override

@@ -75,7 +75,8 @@ final class MooncakeParser implements LineParser {
     }
 
     private static long whole(JsonParser parser, String name, long largest) throws IOException {
-        if (parser.currentToken() == JsonToken.VALUE_NUMBER_INT) {
+        if (parser.currentToken() == JsonToken.VALUE_NUMBER_INT
+                && parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER) {
             long value = parser.getLongValue();
             if (value >= 0 && value <= largest) {
                 return value;

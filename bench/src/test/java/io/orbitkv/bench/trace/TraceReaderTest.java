@@ -67,6 +67,15 @@ class TraceReaderTest {
     }
 
     @Test
+    void takesAByteOrderMark() throws IOException {
+        TraceRequest request = new TraceRequest();
+        try (TraceReader reader = open(file("\ufeff" + GOOD), TraceFormat.MOONCAKE, 2)) {
+            assertTrue(reader.next(request));
+            assertFalse(reader.next(request));
+        }
+    }
+
+    @Test
     void stopsAtTheLimit() throws IOException {
         TraceRequest request = new TraceRequest();
         try (TraceReader reader = open(file(GOOD + GOOD + "nonsense"), TraceFormat.MOONCAKE, 2)) {
@@ -93,6 +102,7 @@ class TraceReaderTest {
                 "{\"timestamp\":1,\"input_length\":1000,\"output_length\":5,\"hash_ids\":[1,-2]} | -2",
                 "{\"timestamp\":1,\"input_length\":1000,\"output_length\":5,\"hash_ids\":[1,\"x\"]} | whole number",
                 "{\"timestamp\":1,\"input_length\":1000,\"output_length\":5,\"hash_ids\":[1,2.5]} | 2.5",
+                "{\"timestamp\":1,\"input_length\":1000,\"output_length\":5,\"hash_ids\":[1,9223372036854775808]} | a hash id of 9223372036854775808; it has to be a whole number from 0 to 9223372036854775807",
                 "{\"timestamp\":1,\"input_length\":-1,\"output_length\":5,\"hash_ids\":[1,2]} | input_length -1",
                 "{\"timestamp\":\"x\",\"input_length\":1000,\"output_length\":5,\"hash_ids\":[1,2]} | timestamp of x",
                 "{\"timestamp\":1,\"input_length\":1000,\"output_length\":null,\"hash_ids\":[1,2]} | output_length null",
