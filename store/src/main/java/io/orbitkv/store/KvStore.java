@@ -56,6 +56,11 @@ public final class KvStore implements AutoCloseable {
     private static final int READ_QUEUE_BATCHES = 256;
     private static final int SWEEP_FRACTION = 16;
 
+    /** Leases claim three quarters of host memory and log at most, unless the options say otherwise. */
+    private static final int LEASE_FRACTION = 3;
+
+    private static final int LEASE_FRACTION_OF = 4;
+
     /** Blocks on their way into host memory never take more than this part of it, whatever the options say. */
     private static final int PROMOTION_POOL_FRACTION = 4;
 
@@ -179,7 +184,11 @@ public final class KvStore implements AutoCloseable {
                     clock,
                     options.probe(),
                     logOptions(options, sizes)));
-            leases = made.keep(new Leases(clock, options.leasesMax()));
+            leases = made.keep(new Leases(
+                    clock,
+                    options.leasesMax(),
+                    leaseBytes(opened.geometry().totalBytes()),
+                    options.leaseMillis() * 1_000_000));
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
@@ -190,14 +199,7 @@ public final class KvStore implements AutoCloseable {
             admission.offersTo(new SecondOffers(writerLock, index, host, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             RestoreEstimate estimate = new RestoreEstimate();
-            queries = new QueryPath(
-                    index,
-                    leases,
-                    counters,
-                    admission,
-                    estimate,
-                    options.queryBlocksMax(),
-                    options.leaseMillis() * 1_000_000);
+            queries = new QueryPath(index, leases, counters, admission, estimate, options.queryBlocksMax());
             restores = new RestorePath(
                     index,
                     host,
@@ -272,6 +274,12 @@ public final class KvStore implements AutoCloseable {
                 depth / 2,
                 READ_QUEUE_BATCHES,
                 options.policy());
+    }
+
+    private long leaseBytes(long logBytes) {
+        return options.leaseBytesMax() != 0
+                ? options.leaseBytesMax()
+                : (options.poolBytes() + logBytes) / LEASE_FRACTION_OF * LEASE_FRACTION;
     }
 
     /** What makes extents stale: segments given up, and namespaces cleared. */
@@ -408,24 +416,36 @@ public final class KvStore implements AutoCloseable {
         Objects.requireNonNull(destination, "destination").requireRoom(count, shard.blockBytes());
         gate.enter();
         try {
-            if (!lease.isLive() || workspaces.mayBeWritten(destination, count, shard.blockBytes())) {
+            if (workspaces.mayBeWritten(destination, count, shard.blockBytes()) || !lease.enter()) {
                 counters.missedBlocks.add(count);
                 return 0;
             }
-            Workspace work = workspaces.take();
             try {
-                work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
-                work.hostOnly = workspaces.isDriveLate();
-                work.turnBeganNanos = began;
-                work.pace = lease.pace();
-                int restored = restores.restore(work, lease.keyMemory(), from, count);
-                lease.restored(work.restoredHost, restored - work.restoredHost);
-                return restored;
+                return restoreEntered(lease, shard, from, count, destination, began);
             } finally {
-                giveBack(work);
+                lease.leave();
             }
         } finally {
             gate.leave();
+        }
+    }
+
+    private int restoreEntered(Lease lease, ShardHandle shard, int from, int count, Blocks destination, long began) {
+        if (!lease.isLive()) {
+            counters.missedBlocks.add(count);
+            return 0;
+        }
+        Workspace work = workspaces.take();
+        try {
+            work.begin(shard, null, 0, lease.keys(), from * PrefixIndex.KEY_BYTES, destination);
+            work.hostOnly = workspaces.isDriveLate();
+            work.turnBeganNanos = began;
+            work.pace = lease.pace();
+            int restored = restores.restore(work, lease.keyMemory(), from, count);
+            lease.restored(work.restoredHost, restored - work.restoredHost);
+            return restored;
+        } finally {
+            giveBack(work);
         }
     }
 
@@ -665,6 +685,7 @@ public final class KvStore implements AutoCloseable {
                     index.blocksMax(),
                     index.bytes(),
                     leases.held(),
+                    leases.bytes(),
                     ownBytes.now(),
                     catalog.identity().capBytes(),
                     admission.stats(counters));
@@ -695,7 +716,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     private static void requireLeased(Lease lease, ShardHandle shard, int from, int count) {
-        if (!lease.isHeld() && lease.blocks() > 0) {
+        if (lease.isClosed() && lease.blocks() > 0) {
             throw new OrbitKvException(ErrorCode.CLOSED, "the lease is closed; query again");
         }
         if (lease.blocks() > 0 && lease.family() != shard.family()) {

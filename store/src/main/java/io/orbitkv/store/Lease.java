@@ -17,8 +17,13 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 public final class Lease implements AutoCloseable {
     private static final int KEY_BYTES = 32;
+    // The state: one of these, and above HELD the number of restores that run under it.
+    private static final int TAKEN_BACK = -1;
     private static final int FREE = 0;
     private static final int HELD = 1;
+
+    /** Added to the state of a lease that was closed while restores ran under it: the last of them gives it back. */
+    private static final int CLOSING = 1 << 30;
 
     private final Leases owner;
     private final AtomicInteger state = new AtomicInteger(FREE);
@@ -26,6 +31,7 @@ public final class Lease implements AutoCloseable {
     private MemoryRegion keyMemory;
     private FamilyHandle family;
     private int blocks;
+    private long bytes;
     private int hostBlocks;
     private int nvmeBlocks;
     private double hostNanos;
@@ -39,8 +45,14 @@ public final class Lease implements AutoCloseable {
         this.owner = owner;
     }
 
-    void hold(FamilyHandle of, DirectBuffer from, int offset, int count, int host, int nvme, long expiry) {
-        long needed = (long) count * KEY_BYTES;
+    /** Notes what the budget has granted; before {@link #hold}. */
+    void granted(int ofBlocks, long ofBytes) {
+        blocks = ofBlocks;
+        bytes = ofBytes;
+    }
+
+    void hold(FamilyHandle of, DirectBuffer from, int offset, int host, int nvme, long expiry) {
+        long needed = (long) blocks * KEY_BYTES;
         if (needed > 0 && (keyMemory == null || keyMemory.bytes() < needed)) {
             release();
             // Powers of two, so that a pooled lease is enlarged a few times in its life and then never again.
@@ -54,7 +66,6 @@ public final class Lease implements AutoCloseable {
             keys.putBytes(0, from, offset, (int) needed);
         }
         family = of;
-        blocks = count;
         hostBlocks = host;
         nvmeBlocks = nvme;
         expiryNanos = expiry;
@@ -132,7 +143,12 @@ public final class Lease implements AutoCloseable {
 
     /** Whether it is held and has not expired. */
     public boolean isLive() {
-        return state.get() == HELD && owner.nowNanos() - expiryNanos < 0;
+        return isHeld() && owner.nowNanos() - expiryNanos < 0;
+    }
+
+    /** Bytes that it claims, of all shards. */
+    long bytes() {
+        return bytes;
     }
 
     long expiryNanos() {
@@ -140,7 +156,39 @@ public final class Lease implements AutoCloseable {
     }
 
     boolean isHeld() {
-        return state.get() == HELD;
+        int now = state.get();
+        return now >= HELD && now < CLOSING;
+    }
+
+    /** Whether its holder gave it up: then it may be somebody else's by now. */
+    boolean isClosed() {
+        int now = state.get();
+        return now == FREE || now >= CLOSING;
+    }
+
+    /** Begins a restore: until it ends nobody takes the lease back. False: there is nothing to restore under it any more. */
+    boolean enter() {
+        while (true) {
+            int now = state.get();
+            if (now < HELD || now >= CLOSING) {
+                return false;
+            }
+            if (state.compareAndSet(now, now + 1)) {
+                return true;
+            }
+        }
+    }
+
+    /** Ends a restore. */
+    void leave() {
+        if (state.decrementAndGet() == HELD + CLOSING && state.compareAndSet(HELD + CLOSING, FREE)) {
+            owner.giveBack(this);
+        }
+    }
+
+    /** Takes it from a holder that let it expire; false where it is free, live, or a restore runs under it. */
+    boolean takeBack(long nowNanos) {
+        return nowNanos - expiryNanos >= 0 && state.compareAndSet(HELD, TAKEN_BACK);
     }
 
     DirectBuffer keys() {
@@ -160,12 +208,19 @@ public final class Lease implements AutoCloseable {
 
     /**
      * Gives the claim up. Call it once: a second call does nothing at first, but ends somebody else's claim once a later
-     * query was given this object.
+     * query was given this object. A lease that is never closed ends when it expires: it restores nothing then, and what it
+     * claimed is given to others.
      */
     @Override
     public void close() {
-        if (state.compareAndSet(HELD, FREE)) {
-            owner.giveBack(this);
+        while (isHeld()) {
+            int now = state.get();
+            if (now == HELD ? state.compareAndSet(HELD, FREE) : now > HELD && state.compareAndSet(now, now + CLOSING)) {
+                if (now == HELD) {
+                    owner.giveBack(this);
+                }
+                return;
+            }
         }
     }
 }

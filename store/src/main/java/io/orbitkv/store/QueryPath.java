@@ -11,7 +11,6 @@ final class QueryPath {
     private final Admission admission;
     private final RestoreEstimate estimate;
     private final int queryBlocksMax;
-    private final long leaseNanos;
     private final Lease miss;
 
     QueryPath(
@@ -20,15 +19,13 @@ final class QueryPath {
             Counters counters,
             Admission admission,
             RestoreEstimate estimate,
-            int queryBlocksMax,
-            long leaseNanos) {
+            int queryBlocksMax) {
         this.index = index;
         this.leases = leases;
         this.counters = counters;
         this.admission = admission;
         this.estimate = estimate;
         this.queryBlocksMax = queryBlocksMax;
-        this.leaseNanos = leaseNanos;
         this.miss = new Lease(leases);
     }
 
@@ -44,11 +41,15 @@ final class QueryPath {
         if (common == 0) {
             return miss;
         }
-        Lease lease = leases.take();
-        if (lease == null) {
+        Lease lease = leases.take(common, (long) shards * family.shard(0).blockBytes());
+        if (lease == null || lease.blocks() < common) {
             counters.leasesRefused.increment();
+        }
+        if (lease == null) {
             return miss;
         }
+        boolean isShorter = lease.blocks() < common;
+        common = lease.blocks();
         long nowNanos = leases.nowNanos();
         double pace = RestoreEstimate.pace(nowNanos - work.queryBeganNanos, common * shards);
         int host = 0;
@@ -57,7 +58,7 @@ final class QueryPath {
         for (int shard = 0; shard < shards; shard++) {
             ShardHandle of = family.shard(shard);
             int length = common;
-            if (shards > 1) { // asked again at the common length: the shards before had matched further
+            if (shards > 1 || isShorter) { // asked again at the common length: the shards before had matched further
                 length = index.match(of.binding().indexNumber(), keys, keysOffset, common, work.prompt);
             }
             RestoreEstimate.Paths paths =
@@ -68,7 +69,7 @@ final class QueryPath {
         }
         int all = common * shards;
         lease.estimate(hostNanos, nvmeNanos, pace);
-        lease.hold(family, keys, keysOffset, common, host, all - host, nowNanos + leaseNanos);
+        lease.hold(family, keys, keysOffset, host, all - host, leases.expiryNanos(nowNanos));
         counters.hitHostBlocks.add(host);
         counters.hitNvmeBlocks.add((long) all - host);
         return lease;

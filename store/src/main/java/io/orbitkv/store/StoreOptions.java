@@ -30,6 +30,7 @@ public final class StoreOptions implements Cloneable {
     private long flushIntervalMillis = 100;
     private long indexBlocksMax;
     private long leaseMillis = 30_000;
+    private long leaseBytesMax;
     private int leasesMax = 1024;
     private int queryBlocksMax = 16_384;
     private int writeQueueBlocks;
@@ -203,6 +204,20 @@ public final class StoreOptions implements Cloneable {
     /** See {@link #leasesMax(int)}. */
     public int leasesMax() {
         return leasesMax;
+    }
+
+    /**
+     * Bytes of blocks, of all shards, that held leases may claim together; what a query finds beyond is a miss. 0 (default): three
+     * quarters of host memory and log.
+     */
+    public StoreOptions leaseBytesMax(long bytes) {
+        leaseBytesMax = bytes == 0 ? 0 : inRange("lease bytes", bytes, 1, Long.MAX_VALUE / 2);
+        return this;
+    }
+
+    /** See {@link #leaseBytesMax(long)}. */
+    public long leaseBytesMax() {
+        return leaseBytesMax;
     }
 
     /** Most blocks of one query; keys beyond are not looked at. */

@@ -13,7 +13,7 @@ package io.orbitkv.store;
  * @param queriedBlocks keys asked for
  * @param hitHostBlocks blocks found in host memory
  * @param hitNvmeBlocks blocks found on the drive only
- * @param leasesRefused queries that missed because all leases were held
+ * @param leasesRefused queries that found more than leases may claim together, or missed because all leases were held
  * @param restoredHostBlocks blocks restored from host memory
  * @param restoredHostBytes their bytes
  * @param restoredNvmeBlocks blocks restored from the drive
@@ -50,6 +50,7 @@ package io.orbitkv.store;
  * @param indexBlocksMax most of them
  * @param indexBytes native memory of the index
  * @param leasesHeld leases that are held and have not expired
+ * @param leasedBytes bytes of blocks that leases claim, expired ones that were not closed and not taken back yet included
  * @param ownBytes bytes that the store's files take on the drive
  * @param capBytes most bytes that they may take
  * @param admission what was let onto the drive
@@ -101,6 +102,7 @@ public record StoreStats(
         long indexBlocksMax,
         long indexBytes,
         int leasesHeld,
+        long leasedBytes,
         long ownBytes,
         long capBytes,
         AdmissionStats admission) {}
