@@ -31,7 +31,7 @@ final class SimulatedDrive {
     final Gen gen;
     final Path realFolder;
     final SimulatedClock clock;
-    final Faults faults = new Faults();
+    final Faults faults;
     final History history = new History();
     final Names names = new Names();
     final CrashWindows probe = new CrashWindows(this);
@@ -56,11 +56,16 @@ final class SimulatedDrive {
     SimulatedDrive(long seed, Path realFolder, SimulatedClock clock) {
         this.seed = seed;
         this.gen = new Gen(seed);
+        this.faults = new Faults(~seed);
         this.realFolder = realFolder;
         this.clock = clock;
     }
 
     SimulatedFolder newProcess() {
+        contents.forEach(FileContent::forgetFailedFlush);
+        if (lockHolders.isEmpty()) {
+            probe.forget();
+        }
         return new SimulatedFolder(this);
     }
 
@@ -142,6 +147,16 @@ final class SimulatedDrive {
         return content;
     }
 
+    /** A bit of some page that was written once flips, if the drive is of that kind. */
+    void rot() {
+        if (!faults.strikes(Fault.ROT_AT_REST)) {
+            return;
+        }
+        Gen choice = faults.gen(Fault.ROT_AT_REST);
+        FileContent content = contents.get(choice.below(contents.size()));
+        content.rot(choice);
+    }
+
     long freeBytes() {
         Set<FileContent> linked = names.linked();
         long used = 0;
@@ -183,6 +198,7 @@ final class SimulatedDrive {
     private void restart() {
         crashed = false;
         crashAtOperation = NEVER;
+        probe.forget();
         lockHolders.values().removeIf(SimulatedFolder::isDead);
         processes.removeIf(SimulatedFolder::isDead);
         forgetUnlinked();

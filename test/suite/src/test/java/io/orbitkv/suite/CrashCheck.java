@@ -1,7 +1,5 @@
 package io.orbitkv.suite;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-
 import io.orbitkv.kit.Payload;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
@@ -11,10 +9,12 @@ import io.orbitkv.store.FamilyHandle;
 import io.orbitkv.store.KvStore;
 import io.orbitkv.store.Lease;
 import io.orbitkv.store.Location;
+import io.orbitkv.store.ShardHandle;
 import io.orbitkv.suite.CrashLedger.Block;
 import io.orbitkv.suite.CrashLedger.Claim;
 import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashPrompts.Prompt;
+import io.orbitkv.suite.Violation.Kind;
 import java.util.Map;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -32,6 +32,13 @@ final class CrashCheck implements AutoCloseable {
     private final CrashLedger ledger;
     private KvStore store;
     private long restoredBlocks;
+    private long corruptBlocks;
+    private Blame blame = (segment, page, bytes) -> false;
+
+    /** Says whether a drive that lied may have harmed a block. */
+    interface Blame {
+        boolean covers(int segment, int page, int bytes);
+    }
 
     CrashCheck(CrashFamily[] families, CrashPrompts prompts, CrashLedger ledger) {
         this.families = families;
@@ -59,6 +66,16 @@ final class CrashCheck implements AutoCloseable {
         return restoredBlocks;
     }
 
+    /** Blocks that a store at rest found and did not return, since the drive had harmed them. */
+    long corruptBlocks() {
+        return corruptBlocks;
+    }
+
+    /** From now on blocks that the drive has harmed need not come back, if the store says that they are corrupt. */
+    void blame(Blame drive) {
+        blame = drive;
+    }
+
     Location locate(Block block, DirectBuffer keys, int offset) {
         return store.locate(handles[block.family()].shard(block.shard()), keys, offset);
     }
@@ -79,24 +96,54 @@ final class CrashCheck implements AutoCloseable {
      * @return how many blocks were found on all shards
      */
     int restore(CrashFamily family, DirectBuffer keys, int keysOffset, int count, boolean atRest) {
-        int bytes = family.blockBytes();
         try (Lease lease = store.query(handles[family.number], keys, keysOffset, count)) {
             int found = lease.blocks();
             for (int shard = 0; shard < family.shards() && found > 0; shard++) {
-                int restored = store.restore(lease, handles[family.number].shard(shard), 0, found, blocks);
-                if (atRest) {
-                    assertEquals(found, restored, "blocks that are found in a store at rest are restored");
-                }
-                for (int i = 0; i < restored; i++) {
-                    long key = keys.getLong(keysOffset + i * KEY_BYTES);
-                    long difference =
-                            Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
-                    assertEquals(Payload.NO_DIFFERENCE, difference, "a wrong byte in block " + i + " of " + count);
-                }
-                restoredBlocks += restored;
+                restore(lease, family, shard, keys, keysOffset, 0, found, atRest);
             }
             return found;
         }
+    }
+
+    /** Restores blocks of a lease over such keys and compares all bytes; how many came back. */
+    int restore(
+            Lease lease,
+            CrashFamily family,
+            int shard,
+            DirectBuffer keys,
+            int keysOffset,
+            int from,
+            int count,
+            boolean atRest) {
+        int bytes = family.blockBytes();
+        ShardHandle handle = handles[family.number].shard(shard);
+        Location[] before = new Location[atRest ? count : 0];
+        for (int i = 0; i < before.length; i++) {
+            before[i] = store.locate(handle, keys, keysOffset + (from + i) * KEY_BYTES);
+        }
+        long corruptBefore = atRest ? store.stats().corruptBlocks() : 0;
+        int restored = store.restore(lease, handle, from, count, blocks);
+        if (atRest && restored < count) {
+            Location at = before[restored];
+            if (!blame.covers(at.segment(), at.page(), bytes)
+                    || store.stats().corruptBlocks() == corruptBefore) {
+                throw new Violation(
+                        Kind.LOST,
+                        "a store at rest found " + count + " blocks and restored " + restored + "; the next is at " + at);
+            }
+            corruptBlocks++;
+        }
+        for (int i = 0; i < restored; i++) {
+            long key = keys.getLong(keysOffset + (from + i) * KEY_BYTES);
+            long difference =
+                    Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
+            if (difference != Payload.NO_DIFFERENCE) {
+                throw new Violation(
+                        Kind.WRONG, "byte " + difference + " is wrong in block " + i + " of " + count + " restored");
+            }
+        }
+        restoredBlocks += restored;
+        return restored;
     }
 
     /** Restores and compares every block that was promised, one by one; how many have all their shards. */
