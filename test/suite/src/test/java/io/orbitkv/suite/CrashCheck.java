@@ -15,6 +15,7 @@ import io.orbitkv.suite.CrashLedger.Claim;
 import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashPrompts.Prompt;
 import io.orbitkv.suite.Violation.Kind;
+import java.util.HashMap;
 import java.util.Map;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -34,6 +35,12 @@ final class CrashCheck implements AutoCloseable {
     private long restoredBlocks;
     private long corruptBlocks;
     private Blame blame = (segment, page, bytes) -> false;
+
+    /** Where blocks lay whose bytes the store has found wrong; those of which it may not have told its catalog yet. */
+    private final Map<Block, Location> foundWrong = new HashMap<>();
+
+    /** Those that are in quarantine for good. */
+    private final Map<Block, Location> quarantined = new HashMap<>();
 
     /** Says whether a drive that lied may have harmed a block. */
     interface Blame {
@@ -132,6 +139,8 @@ final class CrashCheck implements AutoCloseable {
                         "a store at rest found " + count + " blocks and restored " + restored + "; the next is at " + at);
             }
             corruptBlocks++;
+            int key = keysOffset + (from + restored) * KEY_BYTES;
+            foundWrong.put(Block.of(family.number, shard, keys, key), at);
         }
         for (int i = 0; i < restored; i++) {
             long key = keys.getLong(keysOffset + (from + i) * KEY_BYTES);
@@ -144,6 +153,43 @@ final class CrashCheck implements AutoCloseable {
         }
         restoredBlocks += restored;
         return restored;
+    }
+
+    /** The store was closed: what it has found wrong is in its catalog. */
+    void foundWrongForGood() {
+        quarantined.putAll(foundWrong);
+        foundWrong.clear();
+    }
+
+    /** The store has died: what it has found wrong may be forgotten. */
+    void foundWrongInVain() {
+        foundWrong.clear();
+    }
+
+    /** No block lies where its bytes were found wrong for good. */
+    void checkQuarantine(CrashPrompts all, int count) {
+        for (int number = 0; number < count && !quarantined.isEmpty(); number++) {
+            UnsafeBuffer keys = all.get(number).keys();
+            for (int key = 0; key < keys.capacity(); key += KEY_BYTES) {
+                for (CrashFamily family : families) {
+                    for (int shard = 0; shard < family.shards(); shard++) {
+                        checkQuarantine(Block.of(family.number, shard, keys, key), keys, key);
+                    }
+                }
+            }
+        }
+    }
+
+    private void checkQuarantine(Block block, UnsafeBuffer keys, int key) {
+        Location wrong = quarantined.get(block);
+        Location at = wrong == null ? null : locate(block, keys, key);
+        if (wrong != null
+                && at.onDrive()
+                && at.segment() == wrong.segment()
+                && at.page() == wrong.page()
+                && at.useSequence() == wrong.useSequence()) {
+            throw new Violation(Kind.OTHER, "a block is back from quarantine: " + block + " at " + at);
+        }
     }
 
     /** Restores and compares every block that was promised, one by one; how many have all their shards. */

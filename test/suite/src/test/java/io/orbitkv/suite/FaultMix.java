@@ -54,13 +54,13 @@ final class FaultMix {
         double[] range =
                 switch (fault) {
                     case KILL, POWER_LOSS, FOLDER_LOSS -> new double[] {1, 1};
-                    case READ_ERROR -> new double[] {1e-4, 5e-2};
-                    case WRITE_ERROR, NO_SPACE -> new double[] {1e-4, 5e-3};
-                    case FLUSH_FAILURE -> new double[] {1e-3, 2e-2};
-                    case HANG -> new double[] {1e-4, 3e-3};
-                    case ROT_ON_READ, MISDIRECTED_READ -> new double[] {1e-4, 2e-2};
-                    case ROT_AT_REST -> new double[] {1e-4, 2e-2};
-                    case MISDIRECTED_WRITE, LOST_WRITE -> new double[] {1e-4, 5e-3};
+                    case READ_ERROR -> new double[] {1e-3, 1e-1};
+                    case WRITE_ERROR, NO_SPACE -> new double[] {5e-4, 1e-2};
+                    case FLUSH_FAILURE -> new double[] {2e-3, 5e-2};
+                    case HANG -> new double[] {5e-4, 1e-2};
+                    case ROT_ON_READ, MISDIRECTED_READ -> new double[] {1e-3, 5e-2};
+                    case ROT_AT_REST -> new double[] {1e-3, 5e-2};
+                    case MISDIRECTED_WRITE, LOST_WRITE -> new double[] {5e-4, 2e-2};
                     case LYING_FLUSH -> new double[] {1e-2, 1};
                 };
         return range[0] * Math.pow(range[1] / range[0], gen.nextDouble());

@@ -372,6 +372,7 @@ final class SimulationRun implements AutoCloseable {
         KvStore stopping = store;
         store = null;
         stopping.close();
+        check.foundWrongForGood();
         stoppedCleanly = !drive.mayBeOutOfService();
         if (stoppedCleanly) {
             ledger.allDurable();
@@ -418,6 +419,7 @@ final class SimulationRun implements AutoCloseable {
         stoppedCleanly = false;
         isOpening = false;
         clients.forgetLeases();
+        check.foundWrongInVain();
         discard();
         reopen();
         if (power && isMade && !isSabotaged && gen.below(4) == 0) {
@@ -493,6 +495,7 @@ final class SimulationRun implements AutoCloseable {
                     (segment, use) -> givenUp.getOrDefault(segment, 0L) == use,
                     this::isExcused));
         }
+        check.checkQuarantine(prompts, clients.promptsSaved());
         totals.promisesChecked += promises;
         totals.promisesKept += ledger.size();
         int first = Math.max(0, clients.promptsSaved() - PROMPTS_CHECKED);
