@@ -6,6 +6,12 @@ public enum Fault {
     KILL(Group.CONTRACT),
     /** The machine loses power: what was not flushed is dropped, reordered or torn. */
     POWER_LOSS(Group.CONTRACT),
+    /** What was written and not flushed is gone after a power loss. */
+    DROPPED_WRITE(Group.CONTRACT),
+    /** Of several writes to a page that was not flushed another one than the last survives a power loss. */
+    REORDERED_WRITE(Group.CONTRACT),
+    /** Of a write that a death or an error cut short, or that was not flushed, some sectors are there and others not. */
+    TORN_WRITE(Group.CONTRACT),
     /** A drive is replaced by an empty one while no store has it open. */
     FOLDER_LOSS(Group.CONTRACT),
     /** A read answers EIO. */

@@ -32,6 +32,7 @@ public final class Faults {
     /** Each kind draws from a generator of its own, so that leaving one out changes nothing of the others. */
     private final Gen[] gens = new Gen[ALL.length];
 
+    private final boolean[] forbidden = new boolean[ALL.length];
     private int slowness = 1;
     private boolean bootIdStays;
     private boolean paused;
@@ -106,6 +107,18 @@ public final class Faults {
     /** While paused nothing goes wrong that has not gone wrong before; harm that was done stays. */
     public void pause(boolean pauses) {
         paused = pauses;
+    }
+
+    /** Keeps a drive from what its contract would let it do; it is all allowed at first. */
+    public Faults forbid(Fault fault) {
+        forbidden[fault.ordinal()] = true;
+        return this;
+    }
+
+    /** Whether something that the contract lets the drive do happens, and counts it. */
+    boolean mayHappen(Fault fault) {
+        counts[fault.ordinal()] += forbidden[fault.ordinal()] ? 0 : 1;
+        return !forbidden[fault.ordinal()];
     }
 
     /** How often a kind has happened. */

@@ -71,6 +71,7 @@ final class FileContent {
     private final IntArrayList dirty = new IntArrayList();
     private final List<PendingWrite> inFlight = new ArrayList<>();
     private final ArrayDeque<byte[]> spare;
+    private final Faults faults;
 
     /** Pages in the order in which they were written first. */
     private final IntArrayList written = new IntArrayList();
@@ -82,10 +83,11 @@ final class FileContent {
     /** Writes up to this one were said to be durable though they are not. */
     private long liedUpTo;
 
-    FileContent(int number, long bytes, ArrayDeque<byte[]> spare) {
+    FileContent(int number, long bytes, ArrayDeque<byte[]> spare, Faults faults) {
         this.number = number;
         this.bytes = bytes;
         this.spare = spare;
+        this.faults = faults;
     }
 
     /** Takes a copy of what is to be written; from now on readers may or may not see it, sector by sector. */
@@ -205,7 +207,8 @@ final class FileContent {
     /** The write has failed, or its process has died: nothing, all, or some sectors of it reached the drive. */
     void abandon(PendingWrite write, Gen gen) {
         inFlight.remove(write);
-        int outcome = gen.below(3);
+        int drawn = gen.below(3);
+        int outcome = drawn == 2 && !faults.mayHappen(Fault.TORN_WRITE) ? 1 : drawn;
         if (outcome == 0) {
             return;
         }
@@ -332,9 +335,11 @@ final class FileContent {
     }
 
     private byte[] survivor(Page page, PowerLoss loss, Gen gen) {
-        return switch (loss.ofPage(gen)) {
+        PowerLoss.Fate fate = loss.ofPage(gen);
+        int applied = fate == PowerLoss.Fate.APPLIED ? gen.below(page.unflushed.size()) : 0;
+        return switch (allowed(fate, page, applied)) {
             case LOST -> page.durable;
-            case APPLIED -> page.unflushed.get(gen.below(page.unflushed.size()));
+            case APPLIED -> page.unflushed.get(applied);
             case LAST -> page.newest();
             case TORN -> {
                 byte[] torn = takePage();
@@ -346,6 +351,17 @@ final class FileContent {
                 yield torn;
             }
         };
+    }
+
+    /** The last write survives where the drive may not do what chance has chosen. */
+    private PowerLoss.Fate allowed(PowerLoss.Fate fate, Page page, int applied) {
+        boolean happens = switch (fate) {
+            case LOST -> faults.mayHappen(Fault.DROPPED_WRITE);
+            case TORN -> faults.mayHappen(Fault.TORN_WRITE);
+            case APPLIED -> applied == page.unflushed.size() - 1 || faults.mayHappen(Fault.REORDERED_WRITE);
+            case LAST -> true;
+        };
+        return happens ? fate : PowerLoss.Fate.LAST;
     }
 
     private void append(int pageNumber, byte[] content) {

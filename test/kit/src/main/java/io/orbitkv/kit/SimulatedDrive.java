@@ -142,7 +142,7 @@ final class SimulatedDrive {
     }
 
     FileContent newContent(long bytes) {
-        FileContent content = new FileContent(++filesMade, bytes, spare);
+        FileContent content = new FileContent(++filesMade, bytes, spare, faults);
         contents.add(content);
         return content;
     }

@@ -53,7 +53,7 @@ final class FaultMix {
     private static double probability(Fault fault, Gen gen) {
         double[] range =
                 switch (fault) {
-                    case KILL, POWER_LOSS, FOLDER_LOSS -> new double[] {1, 1};
+                    case KILL, POWER_LOSS, FOLDER_LOSS, DROPPED_WRITE, REORDERED_WRITE, TORN_WRITE -> new double[] {1, 1};
                     case READ_ERROR -> new double[] {1e-3, 1e-1};
                     case WRITE_ERROR, NO_SPACE -> new double[] {5e-4, 1e-2};
                     case FLUSH_FAILURE -> new double[] {2e-3, 5e-2};
@@ -72,6 +72,11 @@ final class FaultMix {
                 faults.set(fault, probability);
             }
         });
+        for (Fault fault : Fault.values()) {
+            if (fault.isOfContract() && !on.contains(fault)) {
+                faults.forbid(fault);
+            }
+        }
         faults.slowness(slowness);
     }
 

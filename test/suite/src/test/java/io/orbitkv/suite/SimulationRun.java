@@ -48,6 +48,8 @@ final class SimulationRun implements AutoCloseable {
     private static final int EVENTS_SHOWN = 4096;
     private static final int CLEAR_OPERATIONS = 5;
     private static final int SNAPSHOT_OPERATIONS = 14;
+    private static final int AIMED_ONE_IN = 48;
+    private static final int AIMED_OPERATIONS = 40;
     private static final long NEVER = 1L << 60;
     static final int LIVES_MAX = 6;
     private static final int PROMPTS_CHECKED = 160;
@@ -265,7 +267,7 @@ final class SimulationRun implements AutoCloseable {
                 .restoreTimeoutMillis(RESTORE_TIMEOUT_MILLIS)
                 .policy(policy)
                 .pageKind(PageKind.SMALL)
-                .probe(deathsInSnapshots(folder));
+                .probe(aimedDeaths(folder));
         isOpening = true;
         store = KvStore.openStepped(options, folders(isMade && gen.coin()), clock, seed + 1);
         isOpening = false;
@@ -344,8 +346,8 @@ final class SimulationRun implements AutoCloseable {
         }
     }
 
-    /** The drive's probe; snapshots are written so seldom that some deaths are aimed at them. */
-    private WindowProbe deathsInSnapshots(SimulatedFolder on) {
+    /** The drive's probe; what happens seldom, or is over soon, has some deaths aimed at it. */
+    private WindowProbe aimedDeaths(SimulatedFolder on) {
         WindowProbe probe = on.probe();
         return new WindowProbe() {
             @Override
@@ -359,6 +361,15 @@ final class SimulationRun implements AutoCloseable {
             @Override
             public void leave(CrashWindow window) {
                 probe.leave(window);
+                aim(window);
+            }
+
+            /** Right behind a window, too: when what it guarded is believed. */
+            private void aim(CrashWindow window) {
+                boolean isWorthIt = window == CrashWindow.REAPPEND || window == CrashWindow.SEGMENT_REUSE;
+                if (isWorthIt && mayDie && of.clients() > 1 && mix.choices().below(AIMED_ONE_IN) == 0) {
+                    on.crashAfter(mix.choices().between(1, AIMED_OPERATIONS));
+                }
             }
         };
     }
