@@ -77,6 +77,10 @@ final class FileContent {
     private final IntArrayList written = new IntArrayList();
 
     private final Int2ObjectHashMap<Wound> wounds = new Int2ObjectHashMap<>();
+
+    /** Harms of a while, whether or not they have healed since; null while nobody wants to know. */
+    private List<Harm> noted;
+
     private boolean neverFlushesAgain;
     private long writes;
 
@@ -177,7 +181,11 @@ final class FileContent {
     private void wound(int page, Fault fault, long was, long first) {
         Wound before = wounds.get(page);
         long belongs = before != null && before.healedBy == 0 ? before.harm.was() : was;
-        wounds.put(page, new Wound(new Harm(page, fault, belongs, first)));
+        Harm harm = new Harm(page, fault, belongs, first);
+        wounds.put(page, new Wound(harm));
+        if (noted != null) {
+            noted.add(harm);
+        }
     }
 
     private void heal(int page) {
@@ -193,8 +201,20 @@ final class FileContent {
         return (long) LONGS.get(page, 0);
     }
 
-    /** Pages that are harmed now. */
+    /** From now on harms count that heal, too, beginning with those of now; or not any more. */
+    void noteHarms(boolean notes) {
+        if (!notes) {
+            noted = null;
+        } else if (noted == null) {
+            noted = harms();
+        }
+    }
+
+    /** Pages that are harmed now, or were while harms are noted. */
     List<Harm> harms() {
+        if (noted != null) {
+            return List.copyOf(noted);
+        }
         List<Harm> harms = new ArrayList<>();
         for (Wound wound : wounds.values()) {
             if (wound.healedBy == 0) {

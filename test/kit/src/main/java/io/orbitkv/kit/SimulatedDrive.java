@@ -52,6 +52,7 @@ final class SimulatedDrive {
     private long operations;
     private long crashAtOperation = NEVER;
     private boolean crashed;
+    private boolean notesHarms;
 
     SimulatedDrive(long seed, Path realFolder, SimulatedClock clock) {
         this.seed = seed;
@@ -143,6 +144,7 @@ final class SimulatedDrive {
 
     FileContent newContent(long bytes) {
         FileContent content = new FileContent(++filesMade, bytes, spare, faults);
+        content.noteHarms(notesHarms);
         contents.add(content);
         return content;
     }
@@ -155,6 +157,11 @@ final class SimulatedDrive {
         Gen choice = faults.gen(Fault.ROT_AT_REST);
         FileContent content = contents.get(choice.below(contents.size()));
         content.rot(choice);
+    }
+
+    void noteHarms(boolean notes) {
+        notesHarms = notes;
+        contents.forEach(content -> content.noteHarms(notes));
     }
 
     long freeBytes() {

@@ -210,6 +210,17 @@ public final class SimulatedFolder implements DataFolder {
         }
     }
 
+    /**
+     * Lets {@link #harms} tell of pages that were written well since, too: a recovery may write again what it misread.
+     *
+     * @param notes whether to begin, with what is harmed now, if that has not begun; or to end
+     */
+    public void noteHarms(boolean notes) {
+        synchronized (drive) {
+            drive.noteHarms(notes);
+        }
+    }
+
     /** Pages of a file that the drive has harmed and nobody has written well since; none where there is no such file. */
     public List<Harm> harms(String name) {
         synchronized (drive) {

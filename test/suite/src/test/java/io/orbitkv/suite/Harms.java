@@ -4,9 +4,7 @@ import io.orbitkv.kit.Fault;
 import io.orbitkv.kit.Harm;
 import io.orbitkv.kit.SimulatedFolder;
 import io.orbitkv.suite.CrashLedger.Claim;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Supplier;
 
 /**
@@ -25,30 +23,10 @@ final class Harms {
     private final Supplier<List<SimulatedFolder>> folders;
     private final int segmentBytes;
 
-    /** By file: what was seen since blocks were checked last, for an opening may write a page again that it misread. */
-    private final Map<String, Map<Integer, Harm>> remembered = new HashMap<>();
-
     /** Looks into the folders of a store, in the order of their numbers. */
     Harms(Supplier<List<SimulatedFolder>> folders, int segmentBytes) {
         this.folders = folders;
         this.segmentBytes = segmentBytes;
-    }
-
-    /** Keeps in mind what is harmed now. */
-    void remember() {
-        for (SimulatedFolder folder : folders.get()) {
-            if (folder.exists("segments")) {
-                for (String file : folder.list("segments")) {
-                    Map<Integer, Harm> ofFile = remembered.computeIfAbsent(file, f -> new HashMap<>());
-                    folder.harms("segments/" + file).forEach(harm -> ofFile.put(harm.page(), harm));
-                }
-            }
-        }
-    }
-
-    /** What was harmed before and is whole by now excuses nothing any more. */
-    void forget() {
-        remembered.clear();
     }
 
     /** Whether the drive may have cost the block of a claim. */
@@ -65,11 +43,6 @@ final class Harms {
         String file = String.format("%012d.seg", inFolder / perFile * count + segment % count);
         int base = (int) (inFolder % perFile * (segmentBytes / PAGE_BYTES));
         for (Harm harm : all.get(segment % count).harms("segments/" + file)) {
-            if (concerns(harm, base, page, blockBytes)) {
-                return true;
-            }
-        }
-        for (Harm harm : remembered.getOrDefault(file, Map.of()).values()) {
             if (concerns(harm, base, page, blockBytes)) {
                 return true;
             }

@@ -218,6 +218,7 @@ final class SimulationRun implements AutoCloseable {
 
     /** Opens the store, with another try where a drive that fails makes it refuse; false: it is not to be opened any more. */
     private boolean open() {
+        folder.noteHarms(true);
         for (int refused = 0; ; refused++) {
             drive.begin();
             folder.faults().pause(refused >= REFUSALS_MAX);
@@ -231,7 +232,6 @@ final class SimulationRun implements AutoCloseable {
                 if (!drive.mayRefuse(e)) {
                     throw e;
                 }
-                harms.remember();
                 powerWasLost = false; // what it found may have been written down already
                 stoppedCleanly = false;
                 folders(false).close();
@@ -301,7 +301,7 @@ final class SimulationRun implements AutoCloseable {
         } finally {
             folder.faults().pause(false);
         }
-        harms.forget();
+        folder.noteHarms(false);
         powerWasLost = false;
         stoppedCleanly = false;
         lost = -1;
