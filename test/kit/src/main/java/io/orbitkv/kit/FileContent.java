@@ -145,7 +145,7 @@ final class FileContent {
         for (int i = 0; i < write.pages.length && elsewhere != NOWHERE; i++) {
             int victim = elsewhere + i;
             if (victim < write.firstPage || victim >= write.firstPage + write.pages.length) {
-                wound(victim, fault, first(newest(victim)), first(write.pages[i]));
+                spoil(victim, fault, first(newest(victim)), first(write.pages[i]));
             } else {
                 wound(victim, fault, first(write.pages[victim - write.firstPage]), first(write.pages[i]));
             }
@@ -166,7 +166,7 @@ final class FileContent {
         long was = first(page);
         int bit = choice.below(PAGE_BYTES * Byte.SIZE);
         page[bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
-        wound(pageNumber, Fault.ROT_AT_REST, was, first(page));
+        spoil(pageNumber, Fault.ROT_AT_REST, was, first(page));
     }
 
     /** Notes that bytes of a range were delivered or kept wrong. */
@@ -174,14 +174,18 @@ final class FileContent {
         int end = (int) ((fileOffset + length + PAGE_BYTES - 1) / PAGE_BYTES);
         for (int page = (int) (fileOffset / PAGE_BYTES); page < end; page++) {
             long is = first(newest(page));
-            wound(page, fault, is, is);
+            spoil(page, fault, is, is);
         }
     }
 
-    private void wound(int page, Fault fault, long was, long first) {
+    /** Something is wrong with what lies in a page; where that was wrong before, what belongs there stays the same. */
+    private void spoil(int page, Fault fault, long was, long first) {
         Wound before = wounds.get(page);
-        long belongs = before != null && before.healedBy == 0 ? before.harm.was() : was;
-        Harm harm = new Harm(page, fault, belongs, first);
+        wound(page, fault, before != null && before.healedBy == 0 ? before.harm.was() : was, first);
+    }
+
+    private void wound(int page, Fault fault, long was, long first) {
+        Harm harm = new Harm(page, fault, was, first);
         wounds.put(page, new Wound(harm));
         if (noted != null) {
             noted.add(harm);

@@ -23,6 +23,9 @@ final class SimulatedClients {
     private static final long PAUSE_NANOS = 60_000_000;
     private static final int PIECE_BLOCKS_MAX = 6;
 
+    /** About as many as a small log holds. */
+    private static final int USED_AGAIN_PROMPTS = 60;
+
     /** What the run does beside the clients' calls. */
     interface Run {
         /** A family is about to be cleared, or, with -1, has been. */
@@ -89,6 +92,8 @@ final class SimulatedClients {
             int client = held.length == 1 ? 0 : choices.below(held.length);
             if (held[client] != null && choices.coin()) {
                 restorePiece(client);
+            } else if (held.length > 1 && promptsSaved > 0) {
+                useAgain();
             }
             operate(client, run);
             for (int step = gen.below(STEPS_MAX); step > 0; step--) {
@@ -175,6 +180,16 @@ final class SimulatedClients {
             return;
         }
         events.accept(what + check.restore(family, prompt.keys(), from * KEY_BYTES, count, false));
+    }
+
+    /** A block or two of a prompt that is not the newest: the log appends what is used again before its segment goes. */
+    private void useAgain() {
+        Prompt prompt = prompts.get(promptsSaved - 1 - choices.below(Math.min(promptsSaved, USED_AGAIN_PROMPTS)));
+        CrashFamily family = families[choices.below(families.length)];
+        int from = choices.below(prompt.blocks());
+        int count = Math.min(prompt.blocks() - from, choices.between(1, 2));
+        int found = check.restore(family, prompt.keys(), from * KEY_BYTES, count, false);
+        events.accept("uses " + family.number + " from " + from + ": " + found + " of " + count);
     }
 
     /** Some blocks of what a client holds; what others did meanwhile may make that fewer, never wrong ones. */

@@ -48,7 +48,8 @@ final class SimulationRun implements AutoCloseable {
     private static final int EVENTS_SHOWN = 4096;
     private static final int CLEAR_OPERATIONS = 5;
     private static final int SNAPSHOT_OPERATIONS = 14;
-    private static final int AIMED_ONE_IN = 48;
+    private static final int REAPPENDS_ONE_IN = 16;
+    private static final int REUSES_ONE_IN = 48;
     private static final int AIMED_OPERATIONS = 40;
     private static final long NEVER = 1L << 60;
     static final int LIVES_MAX = 6;
@@ -366,8 +367,13 @@ final class SimulationRun implements AutoCloseable {
 
             /** Right behind a window, too: when what it guarded is believed. */
             private void aim(CrashWindow window) {
-                boolean isWorthIt = window == CrashWindow.REAPPEND || window == CrashWindow.SEGMENT_REUSE;
-                if (isWorthIt && mayDie && of.clients() > 1 && mix.choices().below(AIMED_ONE_IN) == 0) {
+                int oneIn =
+                        switch (window) {
+                            case REAPPEND -> REAPPENDS_ONE_IN;
+                            case SEGMENT_REUSE -> REUSES_ONE_IN;
+                            default -> 0;
+                        };
+                if (oneIn > 0 && mayDie && of.clients() > 1 && mix.choices().below(oneIn) == 0) {
                     on.crashAfter(mix.choices().between(1, AIMED_OPERATIONS));
                 }
             }
