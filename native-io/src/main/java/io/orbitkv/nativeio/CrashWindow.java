@@ -8,10 +8,14 @@ public enum CrashWindow {
     SEAL,
     /** A segment was unlinked and its new header is not durable yet. */
     SEGMENT_REUSE,
+    /** Used blocks of a segment are being appended again, and are not all durable in their new places. */
+    REAPPEND,
     /** A transaction of the catalog is being committed. */
     CATALOG_COMMIT,
     /** A snapshot or its marker is being written or removed. */
     SNAPSHOT,
+    /** The marker that makes a snapshot count is being written, or removed, in one folder after the other. */
+    SNAPSHOT_MARKER,
     /** A scoped clear is between its request and its commit. */
     CLEAR
 }

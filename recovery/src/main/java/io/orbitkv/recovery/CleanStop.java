@@ -43,7 +43,7 @@ public final class CleanStop {
         long transaction = commit(opened.catalog(), nextPosition, nextUseSequence);
         probe.enter(CrashWindow.SNAPSHOT);
         try {
-            return writeSnapshot(opened, namespaces, nextPosition, nextUseSequence, transaction);
+            return writeSnapshot(opened, namespaces, nextPosition, nextUseSequence, transaction, probe);
         } catch (OrbitKvException e) {
             LOG.warn(
                     "{}: no snapshot, the next start scans the log: {}",
@@ -69,7 +69,8 @@ public final class CleanStop {
             List<OpenedNamespace> namespaces,
             long nextPosition,
             long nextUseSequence,
-            long transaction) {
+            long transaction,
+            WindowProbe probe) {
         DataFolders folders = opened.folders();
         PrefixIndex index = opened.index();
         LogGeometry geometry = opened.geometry();
@@ -94,16 +95,11 @@ public final class CleanStop {
         if (opened.catalog().transaction() != transaction) {
             throw new OrbitKvException(ErrorCode.BUG, "the catalog of " + folders.path() + " changed during a stop");
         }
-        Snapshot.writeMarker(
-                folders,
-                new Snapshot.Marker(
-                        opened.epoch(),
-                        nextPosition,
-                        nextUseSequence,
-                        transaction,
-                        bytes,
-                        checksum,
-                        geometry.storeId()));
+        Snapshot.Marker marker = new Snapshot.Marker(
+                opened.epoch(), nextPosition, nextUseSequence, transaction, bytes, checksum, geometry.storeId());
+        probe.enter(CrashWindow.SNAPSHOT_MARKER);
+        Snapshot.writeMarker(folders, marker);
+        probe.leave(CrashWindow.SNAPSHOT_MARKER);
         return true;
     }
 }

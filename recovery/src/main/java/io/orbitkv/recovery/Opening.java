@@ -326,7 +326,10 @@ public final class Opening {
         }
         probe.enter(CrashWindow.SNAPSHOT);
         try {
-            Snapshot.remove(folders);
+            probe.enter(CrashWindow.SNAPSHOT_MARKER);
+            Snapshot.removeMarkers(folders);
+            probe.leave(CrashWindow.SNAPSHOT_MARKER);
+            Snapshot.removeIndexes(folders);
         } finally {
             probe.leave(CrashWindow.SNAPSHOT);
         }

@@ -316,12 +316,16 @@ final class Snapshot {
         folder.unlink(FolderNames.INDEX);
     }
 
-    /** Removes markers and indexes, in this order, durably. */
-    static void remove(DataFolders folders) {
+    /** Removes the markers, durably: from here on no snapshot counts. */
+    static void removeMarkers(DataFolders folders) {
         for (DataFolder folder : folders.list()) {
             folder.unlink(FolderNames.MARKER);
             folder.syncFolder(FolderNames.SNAPSHOT);
         }
+    }
+
+    /** Removes indexes, durably; the markers have gone before. */
+    static void removeIndexes(DataFolders folders) {
         for (DataFolder folder : folders.list()) {
             folder.unlink(FolderNames.MARKER_NEW);
             folder.unlink(FolderNames.INDEX);

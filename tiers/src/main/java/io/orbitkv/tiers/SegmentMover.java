@@ -1,6 +1,7 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.BlockChecksum;
+import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryPurpose;
@@ -143,6 +144,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
             number++;
         }
         Slot slot = slots[number];
+        context.probe.enter(CrashWindow.REAPPEND);
         context.table.hold(victim);
         busy++;
         slot.phase = Phase.FOOTER;
@@ -237,6 +239,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
             table.release(slot.victim);
             slot.phase = Phase.FREE;
             busy--;
+            context.probe.leave(CrashWindow.REAPPEND);
             return;
         }
         slot.phase = Phase.PAYLOADS;
@@ -371,6 +374,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         slot.phase = Phase.DONE;
         busy--;
         done++;
+        context.probe.leave(CrashWindow.REAPPEND);
     }
 
     /** Used blocks that are not appended again. */

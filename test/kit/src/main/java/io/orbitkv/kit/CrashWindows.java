@@ -2,13 +2,20 @@ package io.orbitkv.kit;
 
 import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.nativeio.WindowProbe;
+import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.EnumSet;
+import java.util.Map;
 import java.util.Set;
 
 /** Lets the simulated machine die at the edges of crash windows, and knows which were open when it died. */
 final class CrashWindows implements WindowProbe {
+    /** Windows that are full of the drive's own operations: their edges need none. */
+    private static final Set<CrashWindow> AROUND_IO = EnumSet.of(CrashWindow.REAPPEND, CrashWindow.SNAPSHOT_MARKER);
+
     private final SimulatedDrive drive;
     private final int[] open = new int[CrashWindow.values().length];
+    private final long[] entered = new long[CrashWindow.values().length];
     private final EnumSet<CrashWindow> openAtCrash = EnumSet.noneOf(CrashWindow.class);
 
     CrashWindows(SimulatedDrive drive) {
@@ -22,7 +29,10 @@ final class CrashWindows implements WindowProbe {
                 throw drive.crashError();
             }
             open[window.ordinal()]++;
-            drive.step();
+            entered[window.ordinal()]++;
+            if (!AROUND_IO.contains(window)) {
+                drive.step();
+            }
         }
     }
 
@@ -33,19 +43,41 @@ final class CrashWindows implements WindowProbe {
             if (drive.isCrashed()) {
                 return;
             }
-            drive.step();
+            if (!AROUND_IO.contains(window)) {
+                drive.step();
+            }
             open[window.ordinal()] = Math.max(0, open[window.ordinal()] - 1); // it may unwind after the next boot
         }
     }
 
     void crash() {
         openAtCrash.clear();
+        openAtCrash.addAll(open());
+        forget();
+    }
+
+    /** The windows that are open now. */
+    Set<CrashWindow> open() {
+        EnumSet<CrashWindow> windows = EnumSet.noneOf(CrashWindow.class);
         for (CrashWindow window : CrashWindow.values()) {
             if (open[window.ordinal()] > 0) {
-                openAtCrash.add(window);
+                windows.add(window);
             }
-            open[window.ordinal()] = 0;
         }
+        return windows;
+    }
+
+    /** Whoever was in a window is gone. */
+    void forget() {
+        Arrays.fill(open, 0);
+    }
+
+    Map<CrashWindow, Long> entered() {
+        Map<CrashWindow, Long> all = new EnumMap<>(CrashWindow.class);
+        for (CrashWindow window : CrashWindow.values()) {
+            all.put(window, entered[window.ordinal()]);
+        }
+        return all;
     }
 
     Set<CrashWindow> openAtCrash() {

@@ -1,5 +1,7 @@
 package io.orbitkv.kit;
 
+import java.util.Arrays;
+
 /**
  * What goes wrong on a simulated drive, as probabilities from 0 (never, the default) to 1, and how slow it is.
  *
@@ -17,26 +19,48 @@ public final class Faults {
 
     private static final int SLOW_FACTOR = 10;
 
-    private double readError;
-    private double writeError;
-    private double flushFailure;
-    private double noSpace;
-    private double bitRot;
-    private double lyingFlush;
-    private boolean bootIdStays;
+    /** Shortest and longest hang, in nanoseconds of the simulated clock. */
+    private static final long HANG_NANOS_MIN = 50_000_000;
 
-    Faults() {}
+    private static final long HANG_NANOS_MAX = 3_000_000_000L;
+
+    private static final Fault[] ALL = Fault.values();
+
+    private final double[] probabilities = new double[ALL.length];
+    private final long[] counts = new long[ALL.length];
+
+    /** Each kind draws from a generator of its own, so that leaving one out changes nothing of the others. */
+    private final Gen[] gens = new Gen[ALL.length];
+
+    private final boolean[] forbidden = new boolean[ALL.length];
+    private int slowness = 1;
+    private boolean bootIdStays;
+    private boolean paused;
+
+    Faults(long seed) {
+        Arrays.setAll(gens, i -> new Gen(Gen.mix(seed) + i));
+    }
+
+    /**
+     * Sets how likely a kind is, each time that it could happen.
+     *
+     * @param fault one that the drive injects; deaths of the machine are the test's to time
+     * @param probability from 0, never, to 1
+     * @return this
+     */
+    public Faults set(Fault fault, double probability) {
+        probabilities[fault.ordinal()] = checked(probability);
+        return this;
+    }
 
     /** Reads that answer EIO. */
     public Faults readError(double probability) {
-        readError = checked(probability);
-        return this;
+        return set(Fault.READ_ERROR, probability);
     }
 
     /** Writes that answer EIO; some of their sectors may have been written. */
     public Faults writeError(double probability) {
-        writeError = checked(probability);
-        return this;
+        return set(Fault.WRITE_ERROR, probability);
     }
 
     /**
@@ -44,17 +68,12 @@ public final class Faults {
      * all is well: what a kernel does that dropped the pages.
      */
     public Faults flushFailure(double probability) {
-        flushFailure = checked(probability);
-        return this;
+        return set(Fault.FLUSH_FAILURE, probability);
     }
 
-    /**
-     * Flushes that answer that all is well and make nothing durable: a drive that lies, which no store can survive. For
-     * controls that show that a test would notice a loss.
-     */
+    /** Flushes that answer that all is well and make nothing durable: a drive that lies. */
     public Faults lyingFlush(double probability) {
-        lyingFlush = checked(probability);
-        return this;
+        return set(Fault.LYING_FLUSH, probability);
     }
 
     /**
@@ -66,40 +85,65 @@ public final class Faults {
         return this;
     }
 
-    /** Creations of files that find the drive full. */
+    /** Creations of files and writes that find the drive full. */
     public Faults noSpace(double probability) {
-        noSpace = checked(probability);
-        return this;
+        return set(Fault.NO_SPACE, probability);
     }
 
     /** Reads that deliver one flipped bit. */
     public Faults bitRot(double probability) {
-        bitRot = checked(probability);
+        return set(Fault.ROT_ON_READ, probability);
+    }
+
+    /** Makes all transfers take so many times as long. */
+    public Faults slowness(int factor) {
+        if (factor < 1) {
+            throw new IllegalArgumentException("a drive is at most as fast as it is: " + factor);
+        }
+        slowness = factor;
         return this;
     }
 
-    double readError() {
-        return readError;
+    /** While paused nothing goes wrong that has not gone wrong before; harm that was done stays. */
+    public void pause(boolean pauses) {
+        paused = pauses;
     }
 
-    double writeError() {
-        return writeError;
+    /** Keeps a drive from what its contract would let it do; it is all allowed at first. */
+    public Faults forbid(Fault fault) {
+        forbidden[fault.ordinal()] = true;
+        return this;
     }
 
-    double flushFailure() {
-        return flushFailure;
+    /** Whether something that the contract lets the drive do happens, and counts it. */
+    boolean mayHappen(Fault fault) {
+        counts[fault.ordinal()] += forbidden[fault.ordinal()] ? 0 : 1;
+        return !forbidden[fault.ordinal()];
     }
 
-    double noSpace() {
-        return noSpace;
+    /** How often a kind has happened. */
+    public long count(Fault fault) {
+        return counts[fault.ordinal()];
     }
 
-    double bitRot() {
-        return bitRot;
+    /** Notes that a kind has happened that this class doesn't decide. */
+    public void happened(Fault fault) {
+        counts[fault.ordinal()]++;
     }
 
-    double lyingFlush() {
-        return lyingFlush;
+    /** Decides whether a kind happens now, and counts it. */
+    boolean strikes(Fault fault) {
+        int i = fault.ordinal();
+        if (paused || !gens[i].chance(probabilities[i])) {
+            return false;
+        }
+        counts[i]++;
+        return true;
+    }
+
+    /** Where a kind's further choices come from. */
+    Gen gen(Fault fault) {
+        return gens[fault.ordinal()];
     }
 
     boolean isBootIdKept() {
@@ -108,7 +152,8 @@ public final class Faults {
 
     long latencyNanos(Gen gen) {
         long nanos = gen.between(LATENCY_NANOS_MIN, LATENCY_NANOS_MAX);
-        return gen.below(SLOW_ONE_IN) == 0 ? nanos * SLOW_FACTOR : nanos;
+        long usual = (gen.below(SLOW_ONE_IN) == 0 ? nanos * SLOW_FACTOR : nanos) * slowness;
+        return strikes(Fault.HANG) ? usual + gen(Fault.HANG).between(HANG_NANOS_MIN, HANG_NANOS_MAX) : usual;
     }
 
     private static double checked(double probability) {

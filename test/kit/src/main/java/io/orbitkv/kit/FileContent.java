@@ -1,6 +1,9 @@
 package io.orbitkv.kit;
 
 import io.orbitkv.nativeio.MemoryRegion;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,7 +21,12 @@ final class FileContent {
     /** What a drive writes whole: a page that loses power midway may be torn between sectors, never within one. */
     static final int SECTOR_BYTES = 512;
 
+    /** Where a write lands that never happens. */
+    static final int NOWHERE = -1;
+
     private static final int PAGE_BYTES = MemoryRegion.PAGE_BYTES;
+    private static final VarHandle LONGS =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final byte[] ZEROS = new byte[PAGE_BYTES];
 
     /** A page that was written at least once; null durable bytes are zeros. */
@@ -45,6 +53,16 @@ final class FileContent {
         }
     }
 
+    /** A harm, and the write that made the page whole again: 0 while there was none. */
+    private static final class Wound {
+        final Harm harm;
+        long healedBy;
+
+        Wound(Harm harm) {
+            this.harm = harm;
+        }
+    }
+
     final int number;
     final long bytes;
     int handles;
@@ -53,13 +71,27 @@ final class FileContent {
     private final IntArrayList dirty = new IntArrayList();
     private final List<PendingWrite> inFlight = new ArrayList<>();
     private final ArrayDeque<byte[]> spare;
+    private final Faults faults;
+
+    /** Pages in the order in which they were written first. */
+    private final IntArrayList written = new IntArrayList();
+
+    private final Int2ObjectHashMap<Wound> wounds = new Int2ObjectHashMap<>();
+
+    /** Harms of a while, whether or not they have healed since; null while nobody wants to know. */
+    private List<Harm> noted;
+
     private boolean neverFlushesAgain;
     private long writes;
 
-    FileContent(int number, long bytes, ArrayDeque<byte[]> spare) {
+    /** Writes up to this one were said to be durable though they are not. */
+    private long liedUpTo;
+
+    FileContent(int number, long bytes, ArrayDeque<byte[]> spare, Faults faults) {
         this.number = number;
         this.bytes = bytes;
         this.spare = spare;
+        this.faults = faults;
     }
 
     /** Takes a copy of what is to be written; from now on readers may or may not see it, sector by sector. */
@@ -93,13 +125,114 @@ final class FileContent {
         writes++;
         for (int i = 0; i < write.pages.length; i++) {
             append(write.firstPage + i, write.pages[i]);
+            heal(write.firstPage + i);
         }
+    }
+
+    /** The write is acknowledged, and its bytes lie somewhere else, or nowhere. */
+    void completeElsewhere(PendingWrite write, int elsewhere, Fault fault) {
+        if (elsewhere == write.firstPage) {
+            complete(write);
+            return;
+        }
+        inFlight.remove(write);
+        writes++;
+        for (int i = 0; i < write.pages.length; i++) {
+            byte[] page = write.pages[i];
+            int intended = write.firstPage + i;
+            wound(intended, fault, first(page), first(newest(intended)));
+        }
+        for (int i = 0; i < write.pages.length && elsewhere != NOWHERE; i++) {
+            int victim = elsewhere + i;
+            if (victim < write.firstPage || victim >= write.firstPage + write.pages.length) {
+                spoil(victim, fault, first(newest(victim)), first(write.pages[i]));
+            } else {
+                wound(victim, fault, first(write.pages[victim - write.firstPage]), first(write.pages[i]));
+            }
+            append(victim, write.pages[i]);
+        }
+    }
+
+    /** One bit of a page flips. */
+    void rot(Gen choice) {
+        if (written.isEmpty()) {
+            return;
+        }
+        int pageNumber = written.getInt(choice.below(written.size()));
+        byte[] page = newest(pageNumber);
+        if (page == ZEROS) {
+            return;
+        }
+        long was = first(page);
+        int bit = choice.below(PAGE_BYTES * Byte.SIZE);
+        page[bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
+        spoil(pageNumber, Fault.ROT_AT_REST, was, first(page));
+    }
+
+    /** Notes that bytes of a range were delivered or kept wrong. */
+    void harm(Fault fault, long fileOffset, int length) {
+        int end = (int) ((fileOffset + length + PAGE_BYTES - 1) / PAGE_BYTES);
+        for (int page = (int) (fileOffset / PAGE_BYTES); page < end; page++) {
+            long is = first(newest(page));
+            spoil(page, fault, is, is);
+        }
+    }
+
+    /** Something is wrong with what lies in a page; where that was wrong before, what belongs there stays the same. */
+    private void spoil(int page, Fault fault, long was, long first) {
+        Wound before = wounds.get(page);
+        wound(page, fault, before != null && before.healedBy == 0 ? before.harm.was() : was, first);
+    }
+
+    private void wound(int page, Fault fault, long was, long first) {
+        Harm harm = new Harm(page, fault, was, first);
+        wounds.put(page, new Wound(harm));
+        if (noted != null) {
+            noted.add(harm);
+        }
+    }
+
+    private void heal(int page) {
+        if (!wounds.isEmpty()) {
+            Wound wound = wounds.get(page);
+            if (wound != null && wound.healedBy == 0) {
+                wound.healedBy = writes;
+            }
+        }
+    }
+
+    private static long first(byte[] page) {
+        return (long) LONGS.get(page, 0);
+    }
+
+    /** From now on harms count that heal, too, beginning with those of now; or not any more. */
+    void noteHarms(boolean notes) {
+        if (!notes) {
+            noted = null;
+        } else if (noted == null) {
+            noted = harms();
+        }
+    }
+
+    /** Pages that are harmed now, or were while harms are noted. */
+    List<Harm> harms() {
+        if (noted != null) {
+            return List.copyOf(noted);
+        }
+        List<Harm> harms = new ArrayList<>();
+        for (Wound wound : wounds.values()) {
+            if (wound.healedBy == 0) {
+                harms.add(wound.harm);
+            }
+        }
+        return harms;
     }
 
     /** The write has failed, or its process has died: nothing, all, or some sectors of it reached the drive. */
     void abandon(PendingWrite write, Gen gen) {
         inFlight.remove(write);
-        int outcome = gen.below(3);
+        int drawn = gen.below(3);
+        int outcome = drawn == 2 && !faults.mayHappen(Fault.TORN_WRITE) ? 1 : drawn;
         if (outcome == 0) {
             return;
         }
@@ -163,6 +296,19 @@ final class FileContent {
         while (dirty.size() > left) {
             dirty.popInt();
         }
+        if (!wounds.isEmpty()) {
+            wounds.values().removeIf(wound -> wound.healedBy != 0 && wound.healedBy <= upToWrites);
+        }
+    }
+
+    /** A flush has answered that all is well, and nothing is durable. */
+    void lieOfFlush(long upToWrites) {
+        liedUpTo = Math.max(liedUpTo, upToWrites);
+    }
+
+    /** Another process opens the file: to it, flushes answer what they do. */
+    void forgetFailedFlush() {
+        neverFlushesAgain = false;
     }
 
     /** A flush has failed: the kernel has dropped the pages, and later flushes know nothing of them. */
@@ -187,18 +333,37 @@ final class FileContent {
         }
         for (int i = 0; i < dirty.size(); i++) {
             Page page = pages.get(dirty.getInt(i));
+            byte[] newest = page.newest();
+            long first = page.sequences.get(0);
             page.durable = survivor(page, loss, gen);
+            if (!Arrays.equals(newest, page.durable)) {
+                reopenWound(dirty.getInt(i));
+                if (first <= liedUpTo) {
+                    wound(dirty.getInt(i), Fault.LYING_FLUSH, first(newest), first(page.durable));
+                }
+            }
             page.unflushed.clear();
             page.sequences.clear();
         }
         dirty.clear();
         neverFlushesAgain = false;
+        liedUpTo = 0;
+    }
+
+    /** What made a page whole again did not survive. */
+    private void reopenWound(int page) {
+        Wound wound = wounds.get(page);
+        if (wound != null) {
+            wound.healedBy = 0;
+        }
     }
 
     private byte[] survivor(Page page, PowerLoss loss, Gen gen) {
-        return switch (loss.ofPage(gen)) {
+        PowerLoss.Fate fate = loss.ofPage(gen);
+        int applied = fate == PowerLoss.Fate.APPLIED ? gen.below(page.unflushed.size()) : 0;
+        return switch (allowed(fate, page, applied)) {
             case LOST -> page.durable;
-            case APPLIED -> page.unflushed.get(gen.below(page.unflushed.size()));
+            case APPLIED -> page.unflushed.get(applied);
             case LAST -> page.newest();
             case TORN -> {
                 byte[] torn = takePage();
@@ -212,11 +377,23 @@ final class FileContent {
         };
     }
 
+    /** The last write survives where the drive may not do what chance has chosen. */
+    private PowerLoss.Fate allowed(PowerLoss.Fate fate, Page page, int applied) {
+        boolean happens = switch (fate) {
+            case LOST -> faults.mayHappen(Fault.DROPPED_WRITE);
+            case TORN -> faults.mayHappen(Fault.TORN_WRITE);
+            case APPLIED -> applied == page.unflushed.size() - 1 || faults.mayHappen(Fault.REORDERED_WRITE);
+            case LAST -> true;
+        };
+        return happens ? fate : PowerLoss.Fate.LAST;
+    }
+
     private void append(int pageNumber, byte[] content) {
         Page page = pages.get(pageNumber);
         if (page == null) {
             page = new Page();
             pages.put(pageNumber, page);
+            written.addInt(pageNumber);
         }
         if (page.unflushed.isEmpty()) {
             dirty.addInt(pageNumber);

@@ -31,7 +31,7 @@ final class SimulatedDrive {
     final Gen gen;
     final Path realFolder;
     final SimulatedClock clock;
-    final Faults faults = new Faults();
+    final Faults faults;
     final History history = new History();
     final Names names = new Names();
     final CrashWindows probe = new CrashWindows(this);
@@ -52,15 +52,21 @@ final class SimulatedDrive {
     private long operations;
     private long crashAtOperation = NEVER;
     private boolean crashed;
+    private boolean notesHarms;
 
     SimulatedDrive(long seed, Path realFolder, SimulatedClock clock) {
         this.seed = seed;
         this.gen = new Gen(seed);
+        this.faults = new Faults(~seed);
         this.realFolder = realFolder;
         this.clock = clock;
     }
 
     SimulatedFolder newProcess() {
+        contents.forEach(FileContent::forgetFailedFlush);
+        if (lockHolders.isEmpty()) {
+            probe.forget();
+        }
         return new SimulatedFolder(this);
     }
 
@@ -137,9 +143,25 @@ final class SimulatedDrive {
     }
 
     FileContent newContent(long bytes) {
-        FileContent content = new FileContent(++filesMade, bytes, spare);
+        FileContent content = new FileContent(++filesMade, bytes, spare, faults);
+        content.noteHarms(notesHarms);
         contents.add(content);
         return content;
+    }
+
+    /** A bit of some page that was written once flips, if the drive is of that kind. */
+    void rot() {
+        if (!faults.strikes(Fault.ROT_AT_REST)) {
+            return;
+        }
+        Gen choice = faults.gen(Fault.ROT_AT_REST);
+        FileContent content = contents.get(choice.below(contents.size()));
+        content.rot(choice);
+    }
+
+    void noteHarms(boolean notes) {
+        notesHarms = notes;
+        contents.forEach(content -> content.noteHarms(notes));
     }
 
     long freeBytes() {
@@ -183,6 +205,7 @@ final class SimulatedDrive {
     private void restart() {
         crashed = false;
         crashAtOperation = NEVER;
+        probe.forget();
         lockHolders.values().removeIf(SimulatedFolder::isDead);
         processes.removeIf(SimulatedFolder::isDead);
         forgetUnlinked();

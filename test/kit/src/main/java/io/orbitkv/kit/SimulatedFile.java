@@ -10,6 +10,7 @@ import io.orbitkv.nativeio.StorageFile;
 final class SimulatedFile implements StorageFile {
     private static final int EIO = 5;
     private static final int EFBIG = 27;
+    private static final int ENOSPC = 28;
     private static final int ENODATA = 61;
 
     private final SimulatedDrive drive;
@@ -62,16 +63,26 @@ final class SimulatedFile implements StorageFile {
 
     /** The effect of a read: bytes, or minus an errno. */
     int readNow(History.Operation operation, long fileOffset, MemoryRegion region, long offset, int bytes) {
-        int errno = fileOffset + bytes > content.bytes ? ENODATA : drive.gen.chance(drive.faults.readError()) ? EIO : 0;
+        Faults faults = drive.faults;
+        int errno = fileOffset + bytes > content.bytes ? ENODATA : faults.strikes(Fault.READ_ERROR) ? EIO : 0;
         if (errno != 0) {
             drive.record(operation, content.number, fileOffset, bytes, 0, -errno);
             return -errno;
         }
-        content.read(fileOffset, region, offset, bytes, drive.scratch, drive.gen);
-        if (drive.gen.chance(drive.faults.bitRot())) {
-            long at = offset + drive.gen.below(bytes);
-            region.putByte(at, (byte) (region.getByte(at) ^ 1 << drive.gen.below(Byte.SIZE)));
+        boolean isElsewhere = faults.strikes(Fault.MISDIRECTED_READ);
+        long from = isElsewhere ? elsewhere(Fault.MISDIRECTED_READ, fileOffset, bytes) : fileOffset;
+        content.read(from, region, offset, bytes, drive.scratch, drive.gen);
+        if (isElsewhere) {
+            content.harm(Fault.MISDIRECTED_READ, fileOffset, bytes);
         }
+        if (faults.strikes(Fault.ROT_ON_READ)) {
+            Gen choice = faults.gen(Fault.ROT_ON_READ);
+            int bit = choice.below(bytes * Byte.SIZE);
+            long at = offset + bit / Byte.SIZE;
+            region.putByte(at, (byte) (region.getByte(at) ^ 1 << bit % Byte.SIZE));
+            content.harm(Fault.ROT_ON_READ, fileOffset + bit / Byte.SIZE, 1);
+        }
+        drive.rot();
         drive.record(operation, content.number, fileOffset, bytes, checksum(region, offset, bytes), bytes);
         return bytes;
     }
@@ -102,14 +113,29 @@ final class SimulatedFile implements StorageFile {
     /** The effect of a write that was begun: bytes, or minus an errno. */
     int writeNow(
             History.Operation operation, FileContent.PendingWrite write, long fileOffset, int bytes, int checksum) {
-        int result = write == null ? -EFBIG : drive.gen.chance(drive.faults.writeError()) ? -EIO : bytes;
-        if (result == -EIO) {
+        Faults faults = drive.faults;
+        int result = write == null
+                ? -EFBIG
+                : faults.strikes(Fault.WRITE_ERROR) ? -EIO : faults.strikes(Fault.NO_SPACE) ? -ENOSPC : bytes;
+        if (write != null && result < 0) {
             content.abandon(write, drive.gen);
+        } else if (write != null && faults.strikes(Fault.LOST_WRITE)) {
+            content.completeElsewhere(write, FileContent.NOWHERE, Fault.LOST_WRITE);
+        } else if (write != null && faults.strikes(Fault.MISDIRECTED_WRITE)) {
+            long at = elsewhere(Fault.MISDIRECTED_WRITE, fileOffset, bytes);
+            content.completeElsewhere(write, (int) (at / MemoryRegion.PAGE_BYTES), Fault.MISDIRECTED_WRITE);
         } else if (write != null) {
             content.complete(write);
         }
+        drive.rot();
         drive.record(operation, content.number, fileOffset, bytes, checksum, result);
         return result;
+    }
+
+    /** Another place of the file where as many bytes fit, or the same one. */
+    private long elsewhere(Fault fault, long fileOffset, int bytes) {
+        long pages = (content.bytes - bytes) / MemoryRegion.PAGE_BYTES;
+        return pages == 0 ? fileOffset : drive.faults.gen(fault).between(0, pages) * MemoryRegion.PAGE_BYTES;
     }
 
     @Override
@@ -126,10 +152,12 @@ final class SimulatedFile implements StorageFile {
 
     /** The effect of a flush: 0, or minus an errno. */
     int flushNow(History.Operation operation, long upToWrites) {
-        int result = drive.gen.chance(drive.faults.flushFailure()) ? -EIO : 0;
+        int result = drive.faults.strikes(Fault.FLUSH_FAILURE) ? -EIO : 0;
         if (result < 0) {
             content.failFlush();
-        } else if (!drive.gen.chance(drive.faults.lyingFlush())) {
+        } else if (drive.faults.strikes(Fault.LYING_FLUSH)) {
+            content.lieOfFlush(upToWrites);
+        } else {
             content.flush(upToWrites);
         }
         drive.record(operation, content.number, upToWrites, 0, 0, result);

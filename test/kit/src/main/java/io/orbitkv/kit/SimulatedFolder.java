@@ -11,6 +11,7 @@ import io.orbitkv.nativeio.WindowProbe;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
@@ -195,10 +196,36 @@ public final class SimulatedFolder implements DataFolder {
         return drive.probe;
     }
 
-    /** The windows that were open when the machine died last. */
+    /** The windows that were open when the machine died last; while it lives, those that are open now. */
     public Set<CrashWindow> crashedIn() {
         synchronized (drive) {
-            return drive.probe.openAtCrash();
+            return drive.isCrashed() ? drive.probe.openAtCrash() : drive.probe.open();
+        }
+    }
+
+    /** How often each window was entered since the drive was made. */
+    public Map<CrashWindow, Long> windowsEntered() {
+        synchronized (drive) {
+            return drive.probe.entered();
+        }
+    }
+
+    /**
+     * Lets {@link #harms} tell of pages that were written well since, too: a recovery may write again what it misread.
+     *
+     * @param notes whether to begin, with what is harmed now, if that has not begun; or to end
+     */
+    public void noteHarms(boolean notes) {
+        synchronized (drive) {
+            drive.noteHarms(notes);
+        }
+    }
+
+    /** Pages of a file that the drive has harmed and nobody has written well since; none where there is no such file. */
+    public List<Harm> harms(String name) {
+        synchronized (drive) {
+            FileContent content = drive.names.file(at(name));
+            return content == null ? List.of() : content.harms();
         }
     }
 
@@ -324,7 +351,7 @@ public final class SimulatedFolder implements DataFolder {
                         ErrorCode.FOLDER_UNUSABLE,
                         "cannot create " + name + ": it exists; remove it or open it instead");
             }
-            if (drive.freeBytes() < bytes || drive.gen.chance(drive.faults.noSpace())) {
+            if (drive.freeBytes() < bytes || drive.faults.strikes(Fault.NO_SPACE)) {
                 throw new OrbitKvException(
                         ErrorCode.NO_SPACE,
                         "no space for " + bytes + " bytes of " + name + "; free some or lower the cap");

@@ -1,7 +1,5 @@
 package io.orbitkv.suite;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-
 import io.orbitkv.kit.Payload;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
@@ -11,10 +9,13 @@ import io.orbitkv.store.FamilyHandle;
 import io.orbitkv.store.KvStore;
 import io.orbitkv.store.Lease;
 import io.orbitkv.store.Location;
+import io.orbitkv.store.ShardHandle;
 import io.orbitkv.suite.CrashLedger.Block;
 import io.orbitkv.suite.CrashLedger.Claim;
 import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashPrompts.Prompt;
+import io.orbitkv.suite.Violation.Kind;
+import java.util.HashMap;
 import java.util.Map;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -32,6 +33,19 @@ final class CrashCheck implements AutoCloseable {
     private final CrashLedger ledger;
     private KvStore store;
     private long restoredBlocks;
+    private long corruptBlocks;
+    private Blame blame = (segment, page, bytes) -> false;
+
+    /** Where blocks lay whose bytes the store has found wrong; those of which it may not have told its catalog yet. */
+    private final Map<Block, Location> foundWrong = new HashMap<>();
+
+    /** Those that are in quarantine for good. */
+    private final Map<Block, Location> quarantined = new HashMap<>();
+
+    /** Says whether a drive that lied may have harmed a block. */
+    interface Blame {
+        boolean covers(int segment, int page, int bytes);
+    }
 
     CrashCheck(CrashFamily[] families, CrashPrompts prompts, CrashLedger ledger) {
         this.families = families;
@@ -59,6 +73,16 @@ final class CrashCheck implements AutoCloseable {
         return restoredBlocks;
     }
 
+    /** Blocks that a store at rest found and did not return, since the drive had harmed them. */
+    long corruptBlocks() {
+        return corruptBlocks;
+    }
+
+    /** From now on blocks that the drive has harmed need not come back, if the store says that they are corrupt. */
+    void blame(Blame drive) {
+        blame = drive;
+    }
+
     Location locate(Block block, DirectBuffer keys, int offset) {
         return store.locate(handles[block.family()].shard(block.shard()), keys, offset);
     }
@@ -79,23 +103,92 @@ final class CrashCheck implements AutoCloseable {
      * @return how many blocks were found on all shards
      */
     int restore(CrashFamily family, DirectBuffer keys, int keysOffset, int count, boolean atRest) {
-        int bytes = family.blockBytes();
         try (Lease lease = store.query(handles[family.number], keys, keysOffset, count)) {
             int found = lease.blocks();
             for (int shard = 0; shard < family.shards() && found > 0; shard++) {
-                int restored = store.restore(lease, handles[family.number].shard(shard), 0, found, blocks);
-                if (atRest) {
-                    assertEquals(found, restored, "blocks that are found in a store at rest are restored");
-                }
-                for (int i = 0; i < restored; i++) {
-                    long key = keys.getLong(keysOffset + i * KEY_BYTES);
-                    long difference =
-                            Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
-                    assertEquals(Payload.NO_DIFFERENCE, difference, "a wrong byte in block " + i + " of " + count);
-                }
-                restoredBlocks += restored;
+                restore(lease, family, shard, keys, keysOffset, 0, found, atRest);
             }
             return found;
+        }
+    }
+
+    /** Restores blocks of a lease over such keys and compares all bytes; how many came back. */
+    int restore(
+            Lease lease,
+            CrashFamily family,
+            int shard,
+            DirectBuffer keys,
+            int keysOffset,
+            int from,
+            int count,
+            boolean atRest) {
+        int bytes = family.blockBytes();
+        ShardHandle handle = handles[family.number].shard(shard);
+        Location[] before = new Location[atRest ? count : 0];
+        for (int i = 0; i < before.length; i++) {
+            before[i] = store.locate(handle, keys, keysOffset + (from + i) * KEY_BYTES);
+        }
+        long corruptBefore = atRest ? store.stats().corruptBlocks() : 0;
+        int restored = store.restore(lease, handle, from, count, blocks);
+        if (atRest && restored < count) {
+            Location at = before[restored];
+            if (!blame.covers(at.segment(), at.page(), bytes)
+                    || store.stats().corruptBlocks() == corruptBefore) {
+                throw new Violation(
+                        Kind.LOST,
+                        "a store at rest found " + count + " blocks and restored " + restored + "; the next is at " + at);
+            }
+            corruptBlocks++;
+            int key = keysOffset + (from + restored) * KEY_BYTES;
+            foundWrong.put(Block.of(family.number, shard, keys, key), at);
+        }
+        for (int i = 0; i < restored; i++) {
+            long key = keys.getLong(keysOffset + (from + i) * KEY_BYTES);
+            long difference =
+                    Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
+            if (difference != Payload.NO_DIFFERENCE) {
+                throw new Violation(
+                        Kind.WRONG, "byte " + difference + " is wrong in block " + i + " of " + count + " restored");
+            }
+        }
+        restoredBlocks += restored;
+        return restored;
+    }
+
+    /** The store was closed: what it has found wrong is in its catalog. */
+    void foundWrongForGood() {
+        quarantined.putAll(foundWrong);
+        foundWrong.clear();
+    }
+
+    /** The store has died: what it has found wrong may be forgotten. */
+    void foundWrongInVain() {
+        foundWrong.clear();
+    }
+
+    /** No block lies where its bytes were found wrong for good. */
+    void checkQuarantine(CrashPrompts all, int count) {
+        for (int number = 0; number < count && !quarantined.isEmpty(); number++) {
+            UnsafeBuffer keys = all.get(number).keys();
+            for (int key = 0; key < keys.capacity(); key += KEY_BYTES) {
+                for (CrashFamily family : families) {
+                    for (int shard = 0; shard < family.shards(); shard++) {
+                        checkQuarantine(Block.of(family.number, shard, keys, key), keys, key);
+                    }
+                }
+            }
+        }
+    }
+
+    private void checkQuarantine(Block block, UnsafeBuffer keys, int key) {
+        Location wrong = quarantined.get(block);
+        Location at = wrong == null ? null : locate(block, keys, key);
+        if (wrong != null
+                && at.onDrive()
+                && at.segment() == wrong.segment()
+                && at.page() == wrong.page()
+                && at.useSequence() == wrong.useSequence()) {
+            throw new Violation(Kind.OTHER, "a block is back from quarantine: " + block + " at " + at);
         }
     }
 

@@ -46,6 +46,11 @@ final class CrashLedger {
         boolean contains(int segment, long useSequence);
     }
 
+    /** Says whether a drive that lied may have cost a block. */
+    interface Excuse {
+        boolean covers(Block block, Claim claim);
+    }
+
     /** What was promised of one block. */
     static final class Claim {
         final UnsafeBuffer key = new UnsafeBuffer(new byte[32]);
@@ -54,9 +59,13 @@ final class CrashLedger {
         int segment;
         long useSequence;
 
+        /** Of its payload within the segment, or -1 where nobody said. */
+        int page;
+
         @Override
         public String toString() {
-            return promise + " at position " + position + " in segment " + segment + ", use-sequence " + useSequence;
+            return promise + " at position " + position + " in segment " + segment + ", page " + page
+                    + ", use-sequence " + useSequence;
         }
     }
 
@@ -67,6 +76,8 @@ final class CrashLedger {
     private final Map<Block, Claim> claims = new LinkedHashMap<>();
     private final ArrayDeque<Waiting> unwritten = new ArrayDeque<>();
     private final ArrayDeque<Waiting> undurable = new ArrayDeque<>();
+
+    private long excusedLosses;
 
     CrashLedger(CrashFamily... families) {
         this.families = families;
@@ -88,6 +99,7 @@ final class CrashLedger {
     /** Something said where a block lies that is as safe as promised. */
     void claim(Block block, DirectBuffer keys, int offset, Promise promise, long position, Location at) {
         claim(block, keys, offset, promise, position, at.segment(), at.useSequence());
+        claims.get(block).page = at.page();
     }
 
     void claim(
@@ -98,6 +110,7 @@ final class CrashLedger {
         claim.position = position;
         claim.segment = segment;
         claim.useSequence = useSequence;
+        claim.page = -1;
     }
 
     /** Turns what the store says of its positions into promises. */
@@ -142,6 +155,7 @@ final class CrashLedger {
             if (at.onDrive() && isElsewhere && !savedAgain.contains(block)) {
                 claim.segment = at.segment();
                 claim.useSequence = at.useSequence();
+                claim.page = at.page();
                 moved++;
             }
         }
@@ -178,9 +192,11 @@ final class CrashLedger {
      * @param needed promises below this did not have to survive
      * @param uses what the segments' headers say
      * @param givenUp what the catalog said after a clean stop; nothing after a death, which brings such blocks back
+     * @param excuse what a drive that lied has cost
      * @return the blocks that are lost, in words
      */
-    List<String> check(KvStore store, FamilyHandle[] handles, Promise needed, Uses uses, GivenUp givenUp) {
+    List<String> check(
+            KvStore store, FamilyHandle[] handles, Promise needed, Uses uses, GivenUp givenUp, Excuse excuse) {
         List<String> lost = new ArrayList<>();
         for (Iterator<Map.Entry<Block, Claim>> all = claims.entrySet().iterator(); all.hasNext(); ) {
             Map.Entry<Block, Claim> next = all.next();
@@ -191,11 +207,13 @@ final class CrashLedger {
                 claim.promise = Promise.DURABLE;
                 claim.segment = at.segment();
                 claim.useSequence = at.useSequence();
+                claim.page = at.page();
                 continue;
             }
             if (claim.promise.compareTo(needed) >= 0
                     && uses.of(claim.segment) <= claim.useSequence
-                    && !givenUp.contains(claim.segment, claim.useSequence)) {
+                    && !givenUp.contains(claim.segment, claim.useSequence)
+                    && !excused(excuse, block, claim)) {
                 lost.add(block + ", " + claim + "; its header says " + uses.of(claim.segment));
             }
             all.remove();
@@ -204,17 +222,29 @@ final class CrashLedger {
     }
 
     /** Whether a running store still has everything that it should: no promise ends but with its segment. */
-    List<String> checkRunning(KvStore store, FamilyHandle[] handles) {
+    List<String> checkRunning(KvStore store, FamilyHandle[] handles, Excuse excuse) {
         List<String> lost = new ArrayList<>();
         for (Map.Entry<Block, Claim> next : claims.entrySet()) {
             Block block = next.getKey();
             Claim claim = next.getValue();
             if (store.useSequence(claim.segment) == claim.useSequence
                     && !store.locate(handles[block.family].shard(block.shard), claim.key, 0)
-                            .isStored()) {
+                            .isStored()
+                    && !excused(excuse, block, claim)) {
                 lost.add(block + ", " + claim + ", in a running store");
             }
         }
         return lost;
+    }
+
+    private boolean excused(Excuse excuse, Block block, Claim claim) {
+        boolean is = excuse.covers(block, claim);
+        excusedLosses += is ? 1 : 0;
+        return is;
+    }
+
+    /** Losses that the drive is to blame for, so far. */
+    long excusedLosses() {
+        return excusedLosses;
     }
 }

@@ -292,7 +292,12 @@ final class KillHarness implements AutoCloseable {
             try (DataFolders headersOf = openFolders();
                     SegmentHeaders headers = new SegmentHeaders(headersOf.list(), SEGMENT_BYTES)) {
                 List<String> lost = ledger.check(
-                        store, check.handles, Promise.WRITTEN, headers::useSequence, (segment, use) -> false);
+                        store,
+                        check.handles,
+                        Promise.WRITTEN,
+                        headers::useSequence,
+                        (segment, use) -> false,
+                        (block, claim) -> false);
                 assertEquals(List.of(), lost, () -> lost.size() + " blocks are lost");
             }
             promisesChecked += promises;
