@@ -28,6 +28,8 @@ import picocli.CommandLine.ParseResult;
             PutCommand.class,
             GetCommand.class,
             VerifyCommand.class,
+            InspectCommand.class,
+            ExplainCommand.class,
             DoctorCommand.class,
             BenchCommand.class
         },
