@@ -30,6 +30,8 @@ import picocli.CommandLine.ParseResult;
             VerifyCommand.class,
             InspectCommand.class,
             ExplainCommand.class,
+            RecoverCommand.class,
+            MigrateCommand.class,
             DoctorCommand.class,
             BenchCommand.class
         },

@@ -2,6 +2,7 @@ package io.orbitkv.recovery;
 
 import io.orbitkv.index.Catalog;
 import io.orbitkv.index.CatalogContents;
+import io.orbitkv.index.CatalogCopies;
 import io.orbitkv.nativeio.DataFolder;
 import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
@@ -26,6 +27,7 @@ import java.util.concurrent.locks.LockSupport;
  * @param lost numbers of the folders that hold nothing
  * @param isUnused whether the store was never open, so that nothing is lost with a folder
  * @param lockPages by number; null where none counts
+ * @param copies what each catalog says; null where one can't be read
  * @param catalog what the catalogs say together; null where one can't be read
  * @param geometry the log's; null with the catalog
  * @param unreadable catalogs that can't be read, with the reasons
@@ -37,6 +39,7 @@ record StoreView(
         BitSet lost,
         boolean isUnused,
         List<LockPage> lockPages,
+        CatalogCopies copies,
         CatalogContents catalog,
         LogGeometry geometry,
         Map<DataFolder, OrbitKvException> unreadable,
@@ -81,7 +84,7 @@ record StoreView(
         long now = System.currentTimeMillis();
         if (!unreadable.isEmpty()) {
             return new StoreView(
-                    given, new BitSet(), false, listOf(lockPages), null, null, unreadable, owner, now);
+                    given, new BitSet(), false, listOf(lockPages), null, null, null, unreadable, owner, now);
         }
         FolderSet set = FolderSet.arrange(given, lockPages, read, owner.isEmpty());
         if (set.isFresh()) {
@@ -96,6 +99,7 @@ record StoreView(
                 set.lost(),
                 set.isUnused(),
                 set.lockPages(),
+                set.copies(),
                 together,
                 Opening.geometry(together.identity()),
                 unreadable,

@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * Reads everything in a data folder and says what is wrong with it: catalog, segment headers, batches, footers, every
@@ -35,6 +36,8 @@ public final class Verify {
     private final Set<List<Long>> quarantine = new HashSet<>();
     private long problemsFound;
     private StoreView view;
+    private Repairs repairs;
+    private long repaired;
     private DataFolders folders;
     private BitSet lost = new BitSet();
     private LogGeometry geometry;
@@ -83,11 +86,28 @@ public final class Verify {
      *     belong together
      */
     public static VerifyReport run(DataFolders folders, OpeningOptions options) {
-        return new Verify(folders, options).run();
+        return new Verify(folders, options).run(false, steps -> {});
     }
 
-    private VerifyReport run() {
+    /**
+     * Verifies the folders of a store and puts right what can be: wrong blocks go into quarantine, pages that others imply
+     * are written again. Nothing is deleted or shortened.
+     *
+     * @param folders not locked yet, in any order; stay the caller's
+     * @param options read threads, wait for the lock, progress; sizes don't matter
+     * @param plan is told what will be done, the first hundred steps, before anything is
+     * @return what was found, and how much of it was done
+     * @throws OrbitKvException as {@link #run}; {@link ErrorCode#FOLDER_IN_USE} where another process has a folder
+     */
+    public static VerifyReport repair(DataFolders folders, OpeningOptions options, Consumer<List<String>> plan) {
+        return new Verify(folders, options).run(true, plan);
+    }
+
+    private VerifyReport run(boolean repair, Consumer<List<String>> plan) {
         view = StoreView.of(given, options);
+        if (repair) {
+            view.requireLocked("a repair");
+        }
         if (view.isInUse()) {
             note("the folder is in use: what is being written during the reading may look wrong (" + view.owner() + ")");
         }
@@ -104,11 +124,16 @@ public final class Verify {
             for (QuarantineRow row : catalog.quarantine()) {
                 quarantine.add(List.of((long) row.segment(), row.useSequence(), (long) row.page()));
             }
+            repairs = new Repairs(view);
             if (filesAreWhole()) {
                 readSegments();
                 checkAccounting();
             }
             readSnapshot(catalog);
+            if (repair && repairs.planned() > 0) {
+                plan.accept(repairs.shown());
+                repaired = repairs.apply();
+            }
         }
         return report();
     }
@@ -264,6 +289,9 @@ public final class Verify {
                 ? ErrorCode.OTHER_STORE
                 : found.header() == Verdict.OTHER_VERSION ? ErrorCode.OTHER_VERSION : ErrorCode.SEGMENT_HEADER;
         problem(code, view.file(found.segment()), found.segment(), 0, "the header does not check out: " + found.header());
+        if (noHeader && found.use() != 0) {
+            repairs.header(found.segment(), found.use());
+        }
     }
 
     private void checkFooter(Found found, boolean sealed, SegmentReader reader) {
@@ -273,6 +301,7 @@ public final class Verify {
                 String text = "the batch header here (" + found.end() + ") ends the walk, and the footer lists "
                         + found.footerBlocks() + " blocks";
                 problem(ErrorCode.BATCH_HEADER, view.file(segment), segment, found.endPage(), text);
+                repairs.batchHeaders(segment, found.use(), found.endPage());
             }
             return;
         }
@@ -280,6 +309,7 @@ public final class Verify {
         if (sealed && roomForOne) {
             int page = geometry.segmentPages() - 1;
             problem(ErrorCode.FOOTER, view.file(segment), segment, page, "the footer does not check out: " + found.footer());
+            repairs.footer(segment, found.use());
         }
     }
 
@@ -298,6 +328,8 @@ public final class Verify {
                     "block %016x of %d bytes does not match its checksum",
                     Long.reverseBytes(block.region().getLong(block.offset())), block.storedBytes());
             problem(ErrorCode.BLOCK_CHECKSUM, view.file(segment), segment, block.firstPage(), text);
+            repairs.block(
+                    segment, reader.useSequence(), block.firstPage(), block.region().getLong(block.offset()));
         } else {
             unsureBlocks++;
         }
@@ -341,7 +373,8 @@ public final class Verify {
     private void problem(ErrorCode code, String file, int segment, int page, String text) {
         problemsFound++;
         if (problems.size() < PROBLEMS_MAX) {
-            problems.add(new Problem(code, file, segment, page, text));
+            long offset = segment < 0 || page < 0 ? -1 : geometry.fileOffset(segment, page);
+            problems.add(new Problem(code, file, segment, page, offset, text));
         }
     }
 
@@ -368,6 +401,8 @@ public final class Verify {
                 snapshot,
                 problemsFound,
                 List.copyOf(problems),
+                repairs == null ? 0 : repairs.planned(),
+                repaired,
                 note);
     }
 }
