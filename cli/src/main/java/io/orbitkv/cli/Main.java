@@ -32,6 +32,8 @@ import picocli.CommandLine.ParseResult;
             ExplainCommand.class,
             RecoverCommand.class,
             MigrateCommand.class,
+            ExportCommand.class,
+            ImportCommand.class,
             DoctorCommand.class,
             BenchCommand.class
         },

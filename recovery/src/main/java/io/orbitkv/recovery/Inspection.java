@@ -8,6 +8,8 @@ import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.tiers.Verdict;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashSet;
@@ -283,6 +285,17 @@ public final class Inspection {
      */
     public List<BlockAnswer> explain(Family family, DirectBuffer keys, int count) {
         return new Explanation(view, family).answers(keys, count, options);
+    }
+
+    /**
+     * Writes the blocks of a family that a query would find, each with its bytes proven, as docs/format.md draws it.
+     *
+     * @param family one of {@link #families()}
+     * @param out takes the bytes; stays the caller's
+     * @return what was written
+     */
+    public ExportResult export(Family family, OutputStream out) throws IOException {
+        return new FamilyExport(view, options).write(family, epoch(), out);
     }
 
     private BlockInfo read(BlockPlace place) {

@@ -9,9 +9,11 @@ import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Resources;
 import io.orbitkv.tiers.LogGeometry;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /**
  * What an opening would find in the log and make of it, without changing anything: the end of the last life, whether its
@@ -161,6 +163,34 @@ final class LogView implements AutoCloseable {
     /** Whether the index came from the snapshot. */
     boolean isFromSnapshot() {
         return fromSnapshot;
+    }
+
+    PrefixIndex index() {
+        return index;
+    }
+
+    /** The index's number of a namespace at its present epoch, or -1. */
+    int numberOf(long id64, int epoch) {
+        for (OpenedNamespace opened : namespaces) {
+            if (opened.row().id64() == id64) {
+                return opened.row().epoch() == epoch ? opened.number() : -1;
+            }
+        }
+        return -1;
+    }
+
+    long useSequence(int segment) {
+        return scan.useSequence(segment);
+    }
+
+    /** Segments that hold blocks, oldest use first. */
+    int[] segmentsByUse() {
+        return IntStream.of(view.segmentsPresent())
+                .filter(segment -> !scan.isFree(segment))
+                .boxed()
+                .sorted(Comparator.comparingLong(scan::useSequence))
+                .mapToInt(Integer::intValue)
+                .toArray();
     }
 
     Accounting accounting() {
