@@ -27,7 +27,7 @@ import java.util.function.Consumer;
  * block's bytes, snapshot, accounting. Changes nothing, and reads beside a process that holds the folder if it must.
  */
 public final class Verify {
-    private static final int PROBLEMS_MAX = 100;
+    private static final int PROBLEMS_MAX = 1000;
 
     private final DataFolders given;
     private final OpeningOptions options;
