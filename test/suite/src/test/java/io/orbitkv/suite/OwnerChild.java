@@ -2,7 +2,6 @@ package io.orbitkv.suite;
 
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.store.KvStore;
-import io.orbitkv.store.Level;
 import io.orbitkv.store.Location;
 import io.orbitkv.store.StoreOptions;
 import java.nio.file.Path;
@@ -24,8 +23,9 @@ final class OwnerChild {
 
     private static final int CHURNED = 2;
     private static final int CHURN_BLOCKS = 16;
+    private static final int USED_OF = 3;
+    private static final int MOVED_MIN = 40;
     private static final int SEGMENT_BYTES = 256 << 10;
-    private static final long SYNC_MILLIS = 60_000;
 
     private OwnerChild() {}
 
@@ -44,13 +44,16 @@ final class OwnerChild {
         NumberedBlocks kept = new NumberedBlocks(store, KEPT);
         NumberedBlocks cleared = new NumberedBlocks(store, CLEARED);
         NumberedBlocks churned = new NumberedBlocks(store, CHURNED);
-        kept.save(0, BLOCKS);
-        cleared.save(0, BLOCKS);
-        store.sync(store.acceptedPosition(), Level.WRITTEN, SYNC_MILLIS);
         boolean ready = false;
         for (int round = 0; ; round++) {
-            churned.save(round * CHURN_BLOCKS, (round + 1) * CHURN_BLOCKS);
-            for (int i = 0; i < BLOCKS; i++) {
+            // Few blocks of each segment are used, and not always the same: so segments go, and used blocks are moved.
+            for (int i = 0; i < CHURN_BLOCKS; i++) {
+                int number = (round * CHURN_BLOCKS + i) / 2 % BLOCKS;
+                churned.save(round * CHURN_BLOCKS + i, round * CHURN_BLOCKS + i + 1);
+                kept.save(number, number + 1);
+                cleared.save(number, number + 1);
+            }
+            for (int i = round / 6 % USED_OF; i < BLOCKS; i += USED_OF) {
                 kept.look(i);
                 cleared.look(i);
             }
@@ -59,7 +62,7 @@ final class OwnerChild {
                 other.save(0, 1);
                 store.clear(other.handle()); // commits of the catalog, with namespaces in them
             }
-            if (!ready && store.stats().nvmeReappendedBlocks() > 2 * BLOCKS) {
+            if (!ready && store.stats().nvmeReappendedBlocks() > MOVED_MIN) {
                 ready = true;
                 System.out.println("READY");
                 if (clears) {
