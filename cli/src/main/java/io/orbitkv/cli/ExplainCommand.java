@@ -133,7 +133,10 @@ final class ExplainCommand implements Callable<Integer> {
     }
 
     private UnsafeBuffer keysOf(List<String> lines) {
-        List<String> filled = lines.stream().map(String::strip).filter(line -> !line.isEmpty()).toList();
+        List<String> filled = lines.stream()
+                .map(String::strip)
+                .filter(line -> !line.isEmpty())
+                .toList();
         byte[] bytes = new byte[filled.size() * KeyChain.KEY_BYTES];
         for (int i = 0; i < filled.size(); i++) {
             if (!filled.get(i).matches("[0-9a-fA-F]{64}")) {
@@ -181,7 +184,8 @@ final class ExplainCommand implements Callable<Integer> {
                 .put("hit_blocks", hits)
                 .array("answers");
         for (BlockAnswer answer : answers.subList(0, Math.min(ROWS_SHOWN, answers.size()))) {
-            BlockPlace place = answer.places().isEmpty() ? null : answer.places().get(0);
+            BlockPlace place =
+                    answer.places().isEmpty() ? null : answer.places().get(0);
             boolean hit = answer.outcome() == BlockAnswer.Outcome.HIT;
             table.row(
                     "" + answer.number(),

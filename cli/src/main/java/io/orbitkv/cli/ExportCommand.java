@@ -51,7 +51,11 @@ final class ExportCommand implements Callable<Integer> {
             description = "The first digits of the family's id, as 'orbitkv inspect' shows it.")
     private String family;
 
-    @Option(names = "--out", required = true, paramLabel = "<file>", description = "Where to write; replaced if it exists.")
+    @Option(
+            names = "--out",
+            required = true,
+            paramLabel = "<file>",
+            description = "Where to write; replaced if it exists.")
     private Path out;
 
     @Mixin
@@ -63,7 +67,8 @@ final class ExportCommand implements Callable<Integer> {
         Path parent = out.toAbsolutePath().getParent();
         if (Files.isDirectory(out) || !Files.isDirectory(parent)) {
             throw new ParameterException(
-                    spec.commandLine(), "cannot write to " + out + " given with --out; name a file in a folder that exists");
+                    spec.commandLine(),
+                    "cannot write to " + out + " given with --out; name a file in a folder that exists");
         }
         try (GivenFolders given = new GivenFolders(data)) {
             Inspection inspection = Inspection.of(given.folders(), given.options());
@@ -84,7 +89,8 @@ final class ExportCommand implements Callable<Integer> {
             if (result.dropped() > 0) {
                 throw new OrbitKvException(
                         ErrorCode.FOUND_PROBLEMS,
-                        result.dropped() + " blocks have other bytes than were saved, or were replaced meanwhile, and are not in "
+                        result.dropped()
+                                + " blocks have other bytes than were saved, or were replaced meanwhile, and are not in "
                                 + out + "; see 'orbitkv verify'");
             }
             return 0;

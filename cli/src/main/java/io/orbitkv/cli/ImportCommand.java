@@ -52,7 +52,8 @@ final class ImportCommand implements Callable<Integer> {
     @Option(
             names = "--family",
             paramLabel = "<id>",
-            description = "Refuse a file of another family than the one whose id begins with these digits. Default: any.")
+            description =
+                    "Refuse a file of another family than the one whose id begins with these digits. Default: any.")
     private String family;
 
     @Option(
@@ -67,8 +68,9 @@ final class ImportCommand implements Callable<Integer> {
             names = {"--cap", "--ssd-cache-capacity"},
             paramLabel = "<size>",
             converter = Sizes.class,
-            description = "Bytes that the data folders may take on their drives in all. Default: what a store there was made"
-                    + " with, 1gb for a new one.")
+            description =
+                    "Bytes that the data folders may take on their drives in all. Default: what a store there was made"
+                            + " with, 1gb for a new one.")
     private Long capBytes;
 
     @Parameters(paramLabel = "<file>", description = "The file to import.")
@@ -110,7 +112,9 @@ final class ImportCommand implements Callable<Integer> {
         if (capBytes != null) {
             return capBytes;
         }
-        return data.stream().anyMatch(folder -> Files.exists(folder.resolve("catalog/data.mdb"))) ? 0 : CAP_BYTES_DEFAULT;
+        return data.stream().anyMatch(folder -> Files.exists(folder.resolve("catalog/data.mdb")))
+                ? 0
+                : CAP_BYTES_DEFAULT;
     }
 
     private int take(KvStore store, FamilyFile.Reader reader) {

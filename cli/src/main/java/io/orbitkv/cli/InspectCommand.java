@@ -54,13 +54,15 @@ final class InspectCommand implements Callable<Integer> {
     @Option(
             names = "--batch",
             paramLabel = "<page>",
-            description = "With --segment: show the blocks of the batch whose header is in this page only. Default: all.")
+            description =
+                    "With --segment: show the blocks of the batch whose header is in this page only. Default: all.")
     private Integer batch;
 
     @Option(
             names = "--block",
             paramLabel = "<segment:page|key>",
-            description = "Look at the block at a place, or at all places of a key of 64 hexadecimal digits. Default: none.")
+            description =
+                    "Look at the block at a place, or at all places of a key of 64 hexadecimal digits. Default: none.")
     private String block;
 
     @Mixin
@@ -74,8 +76,7 @@ final class InspectCommand implements Callable<Integer> {
             Inspection inspection = Inspection.of(given.folders(), given.options());
             Json json = new Json().put("data", DataPaths.text(data));
             ViewText.moment(json, inspection.epoch(), inspection.atMillis(), inspection.owner());
-            common.text()
-                    .println(ViewText.moment(inspection.epoch(), inspection.atMillis(), inspection.owner()));
+            common.text().println(ViewText.moment(inspection.epoch(), inspection.atMillis(), inspection.owner()));
             if (block != null) {
                 return blocks(given, inspection, json);
             }
@@ -182,7 +183,8 @@ final class InspectCommand implements Callable<Integer> {
         }
         throw new OrbitKvException(
                 ErrorCode.BAD_ARGUMENT,
-                "no batch header that counts is in page " + batch + " of segment " + segment + "; its batches are in pages "
+                "no batch header that counts is in page " + batch + " of segment " + segment
+                        + "; its batches are in pages "
                         + info.batches().stream()
                                 .map(one -> Integer.toString(one.page()))
                                 .collect(Collectors.joining(", ")));
@@ -197,8 +199,8 @@ final class InspectCommand implements Callable<Integer> {
         out.println("  catalog: " + (info.row() == null ? "never used" : info.row()));
         Table batches = new Table(true, "batch", "header page", "blocks", "payload pages");
         info.batches()
-                .forEach(one -> batches.row(
-                        "" + one.sequence(), "" + one.page(), "" + one.count(), "" + one.payloadPages()));
+                .forEach(one ->
+                        batches.row("" + one.sequence(), "" + one.page(), "" + one.count(), "" + one.payloadPages()));
         batches.print(out);
         out.println("the walk over batches ends at page " + info.endPage() + ": " + ViewText.state(info.end()));
         Table blocks = new Table(false, "page", "bytes", "key", "namespace", "checksum", "state");
@@ -240,8 +242,9 @@ final class InspectCommand implements Callable<Integer> {
                     .end();
         }
         json.end().array("blocks");
-        shown(info).stream().limit(ROWS_SHOWN).forEach(place -> ViewText.place(json.element(), place)
-                .end());
+        shown(info).stream()
+                .limit(ROWS_SHOWN)
+                .forEach(place -> ViewText.place(json.element(), place).end());
         return json.end();
     }
 
@@ -275,7 +278,9 @@ final class InspectCommand implements Callable<Integer> {
             for (NamespaceInfo one : info.namespaces()) {
                 table.row(
                         ViewText.id64(one.id64()),
-                        one.family() == null ? "?" : HexFormat.of().formatHex(one.family().id(), 0, 8),
+                        one.family() == null
+                                ? "?"
+                                : HexFormat.of().formatHex(one.family().id(), 0, 8),
                         one.family() == null ? "?" : one.family().modelId(),
                         "" + one.shard(),
                         Integer.toUnsignedString(one.epoch()),
@@ -325,7 +330,11 @@ final class InspectCommand implements Callable<Integer> {
             for (NamespaceInfo one : info.namespaces()) {
                 json.element()
                         .put("namespace", ViewText.id64(one.id64()))
-                        .put("family", one.family() == null ? null : HexFormat.of().formatHex(one.family().id()))
+                        .put(
+                                "family",
+                                one.family() == null
+                                        ? null
+                                        : HexFormat.of().formatHex(one.family().id()))
                         .put("model", one.family() == null ? null : one.family().modelId())
                         .put("shard", one.shard())
                         .put("epoch", Integer.toUnsignedLong(one.epoch()))
@@ -356,7 +365,8 @@ final class InspectCommand implements Callable<Integer> {
                     .put("segments_used", pages.segmentsUsed())
                     .put("segments_free", pages.segmentsFree())
                     .object("dead_blocks");
-            pages.deadBlocks().forEach((reason, count) -> json.put(reason.name().toLowerCase(java.util.Locale.ROOT), count));
+            pages.deadBlocks()
+                    .forEach((reason, count) -> json.put(reason.name().toLowerCase(java.util.Locale.ROOT), count));
             return json.end();
         }
     }

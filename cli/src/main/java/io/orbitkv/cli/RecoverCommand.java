@@ -53,7 +53,9 @@ final class RecoverCommand implements Callable<Integer> {
     @Option(names = "--apply", description = "With --rebuild-catalog: do it. Without it nothing is changed.")
     private boolean apply;
 
-    @Option(names = "--time", description = "Open the store for real, measure, and close it: it counts as a life of the store.")
+    @Option(
+            names = "--time",
+            description = "Open the store for real, measure, and close it: it counts as a life of the store.")
     private boolean time;
 
     @Option(
@@ -71,7 +73,8 @@ final class RecoverCommand implements Callable<Integer> {
     public Integer call() {
         common.apply();
         if (apply && !rebuildCatalog) {
-            throw new ParameterException(spec.commandLine(), "--apply is for --rebuild-catalog; an opening does the rest");
+            throw new ParameterException(
+                    spec.commandLine(), "--apply is for --rebuild-catalog; an opening does the rest");
         }
         if (time && rebuildCatalog) {
             throw new ParameterException(spec.commandLine(), "give --time or --rebuild-catalog, not both");
@@ -124,7 +127,8 @@ final class RecoverCommand implements Callable<Integer> {
                 + info.report().segmentsDamaged() + " damaged; " + info.report().blocksChecked() + " blocks checked");
         info.folders().stream()
                 .filter(StoreInfo.FolderInfo::lost)
-                .forEach(folder -> out.println(folder.path() + " holds nothing of the store: an opening makes it anew"));
+                .forEach(
+                        folder -> out.println(folder.path() + " holds nothing of the store: an opening makes it anew"));
         out.println(String.format(
                 Locale.ROOT,
                 "time here: headers %.1f ms, index %.1f ms; an opening takes about as long, and some commits",
@@ -163,7 +167,8 @@ final class RecoverCommand implements Callable<Integer> {
                     .put("listed_blocks", report.listedBlocks())
                     .put("blocks", report.blocks())
                     .object("dead_blocks");
-            report.deadBlocks().forEach((reason, count) -> json.put(reason.name().toLowerCase(Locale.ROOT), count));
+            report.deadBlocks()
+                    .forEach((reason, count) -> json.put(reason.name().toLowerCase(Locale.ROOT), count));
             json.end().array("kept");
             report.kept().forEach(json::add);
             if (report.damage().isEmpty()) {
@@ -177,16 +182,18 @@ final class RecoverCommand implements Callable<Integer> {
                             + Integer.toUnsignedString(one.epoch()) + ": " + one.family() + ", shard " + one.shard()));
             out.println(report.listedBlocks() + " blocks are listed: " + report.blocks() + " count, dead "
                     + report.deadBlocks());
-            out.println("lost: places in quarantine whose bytes are right again; when segments that were given up before a"
-                    + " clean stop hold blocks still, those are found again");
+            out.println(
+                    "lost: places in quarantine whose bytes are right again; when segments that were given up before a"
+                            + " clean stop hold blocks still, those are found again");
             if (!apply) {
                 out.println("nothing was changed; give --apply to make the catalog");
                 common.print(json.end());
                 return ErrorCode.FOUND_PROBLEMS.category().exitCode();
             }
             report.kept().forEach(kept -> out.println("the old catalog: " + kept));
-            out.println("the catalog was made again; the next opening scans the log. Remove the old one when all is well:"
-                    + " it counts as a foreign file");
+            out.println(
+                    "the catalog was made again; the next opening scans the log. Remove the old one when all is well:"
+                            + " it counts as a foreign file");
             common.print(json.end());
             return 0;
         }
@@ -204,7 +211,8 @@ final class RecoverCommand implements Callable<Integer> {
         }
         print(before);
         long started = System.nanoTime();
-        try (KvStore store = KvStore.open(StoreOptions.inFolders(data).poolBytes(poolBytes).capBytes(0))) {
+        try (KvStore store =
+                KvStore.open(StoreOptions.inFolders(data).poolBytes(poolBytes).capBytes(0))) {
             double openMillis = (System.nanoTime() - started) / 1e6;
             double queryMillis = firstQuery(store, before, started);
             common.text()

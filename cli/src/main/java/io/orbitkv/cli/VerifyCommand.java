@@ -34,8 +34,9 @@ final class VerifyCommand implements Callable<Integer> {
 
     @Option(
             names = "--repair",
-            description = "Put right what can be: wrong blocks go into quarantine, headers and footers are written again from"
-                    + " what implies them. Says what it will do first; deletes nothing. Not while the store is open.")
+            description =
+                    "Put right what can be: wrong blocks go into quarantine, headers and footers are written again from"
+                            + " what implies them. Says what it will do first; deletes nothing. Not while the store is open.")
     private boolean repair;
 
     @Mixin
@@ -107,8 +108,8 @@ final class VerifyCommand implements Callable<Integer> {
         if (report.repairable() > 0) {
             out.println(
                     repair
-                            ? report.repaired() + " of " + report.problemsFound() + " problems were repaired; the next opening"
-                                    + " scans the log"
+                            ? report.repaired() + " of " + report.problemsFound()
+                                    + " problems were repaired; the next opening" + " scans the log"
                             : report.repairable() + " can be repaired: 'orbitkv verify --repair'");
         }
         out.println(report.isClean() ? "no problems" : report.problemsFound() + " problems");

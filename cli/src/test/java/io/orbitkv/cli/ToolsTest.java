@@ -31,8 +31,8 @@ import org.junit.jupiter.api.Test;
  */
 class ToolsTest {
     private static final int BYTES = 300_001;
-    private static final String FAMILY =
-            HexFormat.of().formatHex(PromptKeys.family("file", "orbitkv-file", 16 << 10).id());
+    private static final String FAMILY = HexFormat.of()
+            .formatHex(PromptKeys.family("file", "orbitkv-file", 16 << 10).id());
 
     private final TestFolders folders = new TestFolders();
     private Path work;
@@ -48,7 +48,12 @@ class ToolsTest {
         content = new byte[BYTES];
         new SplittableRandom(7).nextBytes(content);
         Files.write(work.resolve("f.bin"), content);
-        good("put", dataFlag, "--block-bytes=16kb", "--cap=24mb", work.resolve("f.bin").toString());
+        good(
+                "put",
+                dataFlag,
+                "--block-bytes=16kb",
+                "--cap=24mb",
+                work.resolve("f.bin").toString());
     }
 
     @AfterEach
@@ -129,7 +134,8 @@ class ToolsTest {
         assertTrue(ends(1, none).out().contains("never stored"));
         String[] family = {"explain", dataFlag, "--prompt=f.bin", "--block-bytes=32kb", "--blocks=1"};
         assertTrue(ends(1, family).out().contains("differs in block bytes"));
-        try (KvStore store = KvStore.open(StoreOptions.in(data).poolBytes(16 << 20).capBytes(0))) {
+        try (KvStore store =
+                KvStore.open(StoreOptions.in(data).poolBytes(16 << 20).capBytes(0))) {
             store.clear(store.openFamily(PromptKeys.family("file", "orbitkv-file", 16 << 10)));
         }
         String[] cleared = {"explain", dataFlag, "--prompt=f.bin", "--block-bytes=16kb", "--blocks=1"};
@@ -287,7 +293,8 @@ class ToolsTest {
 
     @Test
     void toolsThatWriteRefuseAStoreThatIsOpen() {
-        try (KvStore store = KvStore.open(StoreOptions.in(data).poolBytes(16 << 20).capBytes(0))) {
+        try (KvStore store =
+                KvStore.open(StoreOptions.in(data).poolBytes(16 << 20).capBytes(0))) {
             assertTrue(good("inspect", dataFlag, "--json").lastLine().contains("\"in_use\":true"));
             good("recover", dataFlag);
             for (String[] args : new String[][] {

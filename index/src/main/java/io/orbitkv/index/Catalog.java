@@ -411,7 +411,8 @@ public final class Catalog implements AutoCloseable {
                 for (CatalogCopy copy : copies) {
                     number = copy.number();
                 }
-                if (!changed.isEmpty() || after[CatalogCounter.EPOCH.ordinal()] != counters[CatalogCounter.EPOCH.ordinal()]) {
+                if (!changed.isEmpty()
+                        || after[CatalogCounter.EPOCH.ordinal()] != counters[CatalogCounter.EPOCH.ordinal()]) {
                     writeSpares(changed, after);
                 }
                 for (CatalogCopy copy : copies) {

@@ -58,7 +58,8 @@ final class CatalogSpare {
             add(rows, codec.counter(counter, counters[counter.ordinal()]));
         }
         int bytes = rows.stream().mapToInt(row -> row.length).sum();
-        ByteBuffer file = ByteBuffer.allocate(HEADER_BYTES + bytes + Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer file =
+                ByteBuffer.allocate(HEADER_BYTES + bytes + Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         file.put(MAGIC).putInt(VERSION).putInt(rows.size()).putLong(bytes);
         rows.forEach(file::put);
         file.putInt(checksum(file.array(), file.position()));

@@ -36,7 +36,10 @@ final class BlockSearch {
 
         static Key of(org.agrona.DirectBuffer keys, int offset) {
             return new Key(
-                    keys.getLong(offset), keys.getLong(offset + 8), keys.getLong(offset + 16), keys.getLong(offset + 24));
+                    keys.getLong(offset),
+                    keys.getLong(offset + 8),
+                    keys.getLong(offset + 16),
+                    keys.getLong(offset + 24));
         }
     }
 
@@ -122,8 +125,8 @@ final class BlockSearch {
             BlockListing block = reader.listing(i);
             Key key = Key.of(block);
             if (keys.contains(key)) {
-                BlockPlace place = BlockPlace.of(
-                        view, reader.segment(), reader.useSequence(), block, judge(reader, block));
+                BlockPlace place =
+                        BlockPlace.of(view, reader.segment(), reader.useSequence(), block, judge(reader, block));
                 List<BlockPlace> all = places.computeIfAbsent(key, k -> new ArrayList<>());
                 if (all.size() < PLACES_MAX || place.state() == BlockState.INDEXED) {
                     all.add(place);
@@ -175,8 +178,8 @@ final class BlockSearch {
                 });
         if (odd == null) {
             places.values()
-                    .forEach(all -> all.replaceAll(place ->
-                            place.state() == BlockState.INDEXED && !wanted.get(spot(place))
+                    .forEach(all ->
+                            all.replaceAll(place -> place.state() == BlockState.INDEXED && !wanted.get(spot(place))
                                     ? place.in(BlockState.EVICTED)
                                     : place));
         }

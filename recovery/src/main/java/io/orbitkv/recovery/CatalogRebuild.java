@@ -170,21 +170,20 @@ public final class CatalogRebuild {
         if (!Arrays.equals(page.storeId(), Opening.geometry(contents.identity()).storeId())) {
             throw new OrbitKvException(
                     ErrorCode.OTHER_STORE,
-                    "the lock page of " + folder.path() + " is of another store than " + contents.identity().storeId()
-                            + "; give the folders of one store. Nothing was changed");
+                    "the lock page of " + folder.path() + " is of another store than "
+                            + contents.identity().storeId() + "; give the folders of one store. Nothing was changed");
         }
     }
 
     /** A clear that reached one of several spare copies holds: the higher epoch of each namespace. */
     private static CatalogContents newer(CatalogContents one, CatalogContents other) {
-        CatalogContents base = one.counter(CatalogCounter.COMMITS) >= other.counter(CatalogCounter.COMMITS) ? one : other;
+        CatalogContents base =
+                one.counter(CatalogCounter.COMMITS) >= other.counter(CatalogCounter.COMMITS) ? one : other;
         Map<Long, NamespaceRow> rows = new HashMap<>();
         for (CatalogContents each : List.of(one, other)) {
             each.namespaces()
                     .forEach(row -> rows.merge(
-                            row.id64(),
-                            row,
-                            (a, b) -> Integer.compareUnsigned(a.epoch(), b.epoch()) >= 0 ? a : b));
+                            row.id64(), row, (a, b) -> Integer.compareUnsigned(a.epoch(), b.epoch()) >= 0 ? a : b));
         }
         return with(base, new ArrayList<>(rows.values()), List.of());
     }
@@ -192,7 +191,13 @@ public final class CatalogRebuild {
     private static CatalogContents with(
             CatalogContents base, List<NamespaceRow> namespaces, List<QuarantineRow> quarantine) {
         return new CatalogContents(
-                base.identity(), base.transaction(), base.mapBytes(), base.counters(), namespaces, List.of(), quarantine);
+                base.identity(),
+                base.transaction(),
+                base.mapBytes(),
+                base.counters(),
+                namespaces,
+                List.of(),
+                quarantine);
     }
 
     private static OrbitKvException refused(DataFolder folder, String why) {
@@ -245,7 +250,8 @@ public final class CatalogRebuild {
         if (number < 0) {
             throw new OrbitKvException(
                     ErrorCode.SEGMENT_FILE,
-                    "there is no segment file in " + folder.path() + ", so nothing to make a catalog from; empty the folder");
+                    "there is no segment file in " + folder.path()
+                            + ", so nothing to make a catalog from; empty the folder");
         }
         return number;
     }
@@ -342,7 +348,10 @@ public final class CatalogRebuild {
     private List<String> write() {
         List<String> kept = new ArrayList<>();
         Budget budget = Budget.of(
-                known.identity().capBytes(), (int) known.identity().segmentBytes(), 1, known.identity().folders());
+                known.identity().capBytes(),
+                (int) known.identity().segmentBytes(),
+                1,
+                known.identity().folders());
         for (int i = 0; i < read.length; i++) {
             if (read[i] == null) {
                 kept.add(write(given.get(i), numbers[i], budget));

@@ -73,7 +73,8 @@ final class Explanation {
                     key,
                     Outcome.SHARD_MISSING,
                     hits,
-                    "shards " + missing + " of " + family.shards() + " lack it" + (reason == null ? "" : ": " + why(reason)));
+                    "shards " + missing + " of " + family.shards() + " lack it"
+                            + (reason == null ? "" : ": " + why(reason)));
         }
         if (reason != null) {
             return new BlockAnswer(number, key, outcome(reason), List.of(reason), why(reason));
@@ -106,9 +107,10 @@ final class Explanation {
         NamespaceRow row = rows.get(place.namespaceId64());
         String where = "segment " + place.segment() + " page " + place.page() + ", use " + place.useSequence();
         return switch (place.state()) {
-            case CLEARED -> "stored at epoch " + Integer.toUnsignedString(place.namespaceEpoch())
-                    + ", and the family was cleared since: its epoch is "
-                    + Integer.toUnsignedString(row.epoch()) + " (" + where + ")";
+            case CLEARED ->
+                "stored at epoch " + Integer.toUnsignedString(place.namespaceEpoch())
+                        + ", and the family was cleared since: its epoch is "
+                        + Integer.toUnsignedString(row.epoch()) + " (" + where + ")";
             case QUARANTINED -> "its bytes were found wrong: " + where + " is in quarantine";
             case STALE_USE -> "its segment was reused: it was at " + where + ", which has ended";
             case UNKNOWN_NAMESPACE -> "the catalog does not know its namespace at this epoch: " + where;
@@ -139,8 +141,8 @@ final class Explanation {
                     key,
                     Outcome.FOLDER_LOST,
                     List.of(),
-                    "not in the folders that are there; folders " + view.lost() + " of " + view.folders().count()
-                            + " are lost, and it may have been in them");
+                    "not in the folders that are there; folders " + view.lost() + " of "
+                            + view.folders().count() + " are lost, and it may have been in them");
         }
         return new BlockAnswer(
                 number,

@@ -63,11 +63,9 @@ final class FamilyExport {
                 continue;
             }
             block.region().copyTo(block.parentOffset(), parent, 0, parent.length);
-            BlockPlace place =
-                    BlockPlace.of(view, reader.segment(), reader.useSequence(), block, BlockState.INDEXED);
+            BlockPlace place = BlockPlace.of(view, reader.segment(), reader.useSequence(), block, BlockState.INDEXED);
             byte[] payload = new byte[place.storedBytes()];
-            int computed =
-                    reader.checksumOf(place.segment(), place.page(), place.storedBytes(), key, payload);
+            int computed = reader.checksumOf(place.segment(), place.page(), place.storedBytes(), key, payload);
             if (computed == place.checksum()) {
                 writer.block(shard, place, key, parent, payload);
             } else {

@@ -78,7 +78,8 @@ public final class FamilyFile {
     /** Writes a file from its start to its end. */
     static final class Writer {
         private final OutputStream out;
-        private final ByteBuffer listing = ByteBuffer.allocate(LISTING_BYTES + 4).order(ByteOrder.LITTLE_ENDIAN);
+        private final ByteBuffer listing =
+                ByteBuffer.allocate(LISTING_BYTES + 4).order(ByteOrder.LITTLE_ENDIAN);
         private long blocks;
         private long bytes;
 

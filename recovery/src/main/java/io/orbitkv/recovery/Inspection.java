@@ -158,8 +158,11 @@ public final class Inspection {
             int footerBlocks = footer == Verdict.VALID ? reader.count() : 0;
             List<SegmentInfo.BatchInfo> batches = new ArrayList<>();
             if (use != 0) {
-                reader.readBatches(segment, use, (page, sequence, count, pages) ->
-                        batches.add(new SegmentInfo.BatchInfo(page, sequence, count, pages)));
+                reader.readBatches(
+                        segment,
+                        use,
+                        (page, sequence, count, pages) ->
+                                batches.add(new SegmentInfo.BatchInfo(page, sequence, count, pages)));
             }
             Verdict end = use == 0 ? Verdict.ABSENT : reader.endVerdict();
             int endPage = reader.endPage();
@@ -196,7 +199,8 @@ public final class Inspection {
         if (use == 0) {
             return zero
                     ? "free: it was never used"
-                    : "free: its header does not count (" + header + "), and neither a first batch nor a footer behind it";
+                    : "free: its header does not count (" + header
+                            + "), and neither a first batch nor a footer behind it";
         }
         String whose = header == Verdict.VALID
                 ? "use " + use + " by its header"
@@ -219,20 +223,25 @@ public final class Inspection {
             return List.of();
         }
         List<BlockPlace> mine = new ArrayList<>();
-        new BlockSearch(view, options).find(keys).values().forEach(all -> all.stream()
-                .filter(place -> place.segment() == reader.segment())
-                .forEach(mine::add));
+        new BlockSearch(view, options)
+                .find(keys)
+                .values()
+                .forEach(all -> all.stream()
+                        .filter(place -> place.segment() == reader.segment())
+                        .forEach(mine::add));
         mine.sort(java.util.Comparator.comparingInt(BlockPlace::page));
         return mine;
     }
 
     private void requireSegment(int segment) {
         int segments = view.geometry().segments();
-        if (segment < 0 || segment >= segments || view.lost().get(view.geometry().folderOfSegment(segment))) {
+        if (segment < 0
+                || segment >= segments
+                || view.lost().get(view.geometry().folderOfSegment(segment))) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT,
-                    "the log has segments 0 to " + (segments - 1) + (view.lost().isEmpty() ? "" : " less those of lost folders")
-                            + ", asked for " + segment);
+                    "the log has segments 0 to " + (segments - 1)
+                            + (view.lost().isEmpty() ? "" : " less those of lost folders") + ", asked for " + segment);
         }
     }
 
@@ -258,9 +267,10 @@ public final class Inspection {
      */
     public List<BlockInfo> blocks(byte[] key) {
         BlockSearch.Key wanted = BlockSearch.Key.of(new UnsafeBuffer(key), 0);
-        return new BlockSearch(view, options).find(Set.of(wanted)).getOrDefault(wanted, List.of()).stream()
-                .map(this::read)
-                .toList();
+        return new BlockSearch(view, options)
+                .find(Set.of(wanted)).getOrDefault(wanted, List.of()).stream()
+                        .map(this::read)
+                        .toList();
     }
 
     /** The families that the catalog knows, each once. */
@@ -301,8 +311,8 @@ public final class Inspection {
     private BlockInfo read(BlockPlace place) {
         byte[] key = java.util.HexFormat.of().parseHex(place.key());
         BlockSearch.Key wanted = BlockSearch.Key.of(new UnsafeBuffer(key), 0);
-        List<BlockPlace> others =
-                new BlockSearch(view, options).find(Set.of(wanted)).getOrDefault(wanted, List.of()).stream()
+        List<BlockPlace> others = new BlockSearch(view, options)
+                .find(Set.of(wanted)).getOrDefault(wanted, List.of()).stream()
                         .filter(other -> other.segment() != place.segment() || other.page() != place.page())
                         .toList();
         try (SegmentReader reader = new SegmentReader(view.folders(), view.geometry())) {

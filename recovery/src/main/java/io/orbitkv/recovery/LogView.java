@@ -57,9 +57,8 @@ final class LogView implements AutoCloseable {
                     options.readThreads(),
                     options.progress()));
             scan.readHeaders();
-            marker = view.isInUse()
-                    ? null
-                    : Snapshot.readMarker(view.folders(), view.geometry(), view.catalog(), notes);
+            marker =
+                    view.isInUse() ? null : Snapshot.readMarker(view.folders(), view.geometry(), view.catalog(), notes);
             good = true;
         } finally {
             if (!good) {

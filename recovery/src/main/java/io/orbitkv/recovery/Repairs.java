@@ -61,8 +61,8 @@ final class Repairs {
     private void plan(int segment, int page, String what) {
         planned++;
         if (shown.size() < SHOWN_MAX) {
-            shown.add(view.file(segment) + " at byte " + view.geometry().fileOffset(segment, page) + " (segment " + segment
-                    + " page " + page + "): " + what);
+            shown.add(view.file(segment) + " at byte " + view.geometry().fileOffset(segment, page) + " (segment "
+                    + segment + " page " + page + "): " + what);
         }
     }
 

@@ -186,7 +186,8 @@ record StoreView(
     boolean isOfThisBoot() {
         for (int number = 0; number < folders.count(); number++) {
             LockPage page = lockPages.get(number);
-            if (!lost.get(number) && (page == null || !page.isOfBoot(folders.get(number).bootId()))) {
+            if (!lost.get(number)
+                    && (page == null || !page.isOfBoot(folders.get(number).bootId()))) {
                 return false;
             }
         }

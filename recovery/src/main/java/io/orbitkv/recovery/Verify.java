@@ -109,7 +109,8 @@ public final class Verify {
             view.requireLocked("a repair");
         }
         if (view.isInUse()) {
-            note("the folder is in use: what is being written during the reading may look wrong (" + view.owner() + ")");
+            note("the folder is in use: what is being written during the reading may look wrong (" + view.owner()
+                    + ")");
         }
         view.unreadable()
                 .forEach((folder, reason) -> problem(
@@ -288,7 +289,12 @@ public final class Verify {
         ErrorCode code = found.header() == Verdict.OTHER_STORE
                 ? ErrorCode.OTHER_STORE
                 : found.header() == Verdict.OTHER_VERSION ? ErrorCode.OTHER_VERSION : ErrorCode.SEGMENT_HEADER;
-        problem(code, view.file(found.segment()), found.segment(), 0, "the header does not check out: " + found.header());
+        problem(
+                code,
+                view.file(found.segment()),
+                found.segment(),
+                0,
+                "the header does not check out: " + found.header());
         if (noHeader && found.use() != 0) {
             repairs.header(found.segment(), found.use());
         }
@@ -308,7 +314,12 @@ public final class Verify {
         boolean roomForOne = found.endPage() + Footer.pagesFor(reader.count()) <= geometry.segmentPages();
         if (sealed && roomForOne) {
             int page = geometry.segmentPages() - 1;
-            problem(ErrorCode.FOOTER, view.file(segment), segment, page, "the footer does not check out: " + found.footer());
+            problem(
+                    ErrorCode.FOOTER,
+                    view.file(segment),
+                    segment,
+                    page,
+                    "the footer does not check out: " + found.footer());
             repairs.footer(segment, found.use());
         }
     }
@@ -329,7 +340,10 @@ public final class Verify {
                     Long.reverseBytes(block.region().getLong(block.offset())), block.storedBytes());
             problem(ErrorCode.BLOCK_CHECKSUM, view.file(segment), segment, block.firstPage(), text);
             repairs.block(
-                    segment, reader.useSequence(), block.firstPage(), block.region().getLong(block.offset()));
+                    segment,
+                    reader.useSequence(),
+                    block.firstPage(),
+                    block.region().getLong(block.offset()));
         } else {
             unsureBlocks++;
         }

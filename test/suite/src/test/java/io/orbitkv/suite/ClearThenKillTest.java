@@ -89,12 +89,12 @@ class ClearThenKillTest {
                 file.write(ByteBuffer.wrap(new byte[] {-1, -1, -1, -1}), page * 4096 + 8);
             }
         }
-        OrbitKvException refused =
-                assertThrows(OrbitKvException.class, () -> KvStore.open(OwnerChild.options(data)).close());
+        OrbitKvException refused = assertThrows(
+                OrbitKvException.class,
+                () -> KvStore.open(OwnerChild.options(data)).close());
         assertEquals(ErrorCode.CATALOG, refused.code());
         try (HostFolder folder = HostFolder.open(data)) {
-            CatalogRebuild.Report report =
-                    CatalogRebuild.run(DataFolders.of(folder), OpeningOptions.of(0), true);
+            CatalogRebuild.Report report = CatalogRebuild.run(DataFolders.of(folder), OpeningOptions.of(0), true);
             assertEquals(1, report.kept().size());
             assertTrue(report.deadBlocks().get(DeadReason.CLEARED) > 0, report.toString());
         }

@@ -76,8 +76,7 @@ final class NumberedBlocks {
             Payload.fill(memory, 0, BLOCK_BYTES, key.getLong(0), SEED);
             do {
                 store.save(handle.shard(0), null, 0, key, 0, 1, place.set(memory, 0), result);
-            } while (result.dropped() > 0
-                    && store.sync(store.acceptedPosition(), Level.WRITTEN, SYNC_MILLIS) != null);
+            } while (result.dropped() > 0 && store.sync(store.acceptedPosition(), Level.WRITTEN, SYNC_MILLIS) != null);
         }
     }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.kit.Seed;
 import io.orbitkv.kit.TestFolders;
+import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.recovery.BlockPlace;
@@ -13,7 +14,6 @@ import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Problem;
 import io.orbitkv.recovery.Verify;
 import io.orbitkv.recovery.VerifyReport;
-import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.store.KvStore;
 import io.orbitkv.store.StoreOptions;
 import java.io.IOException;
@@ -188,8 +188,7 @@ class RotOnDiskTest {
             rot(true);
             List<String> steps = new ArrayList<>();
             try (HostFolder folder = HostFolder.open(data)) {
-                VerifyReport report =
-                        Verify.repair(DataFolders.of(folder), OpeningOptions.of(0), steps::addAll);
+                VerifyReport report = Verify.repair(DataFolders.of(folder), OpeningOptions.of(0), steps::addAll);
                 assertEquals(FLIPS + FOOTERS, report.repaired());
                 assertTrue(report.isMended());
             }

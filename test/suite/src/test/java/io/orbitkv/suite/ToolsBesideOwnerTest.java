@@ -75,7 +75,8 @@ class ToolsBesideOwnerTest {
             inspection.segment(3);
             Family family = NumberedBlocks.family(OwnerChild.KEPT);
             byte[] keys = new byte[32 * 10];
-            assertEquals(10, inspection.explain(family, new UnsafeBuffer(keys), 10).size());
+            assertEquals(
+                    10, inspection.explain(family, new UnsafeBuffer(keys), 10).size());
         }
     }
 
