@@ -28,6 +28,12 @@ import picocli.CommandLine.ParseResult;
             PutCommand.class,
             GetCommand.class,
             VerifyCommand.class,
+            InspectCommand.class,
+            ExplainCommand.class,
+            RecoverCommand.class,
+            MigrateCommand.class,
+            ExportCommand.class,
+            ImportCommand.class,
             DoctorCommand.class,
             BenchCommand.class
         },

@@ -1,18 +1,12 @@
 package io.orbitkv.cli;
 
-import io.orbitkv.nativeio.DataFolder;
-import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
-import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.OrbitKvException;
-import io.orbitkv.nativeio.Resources;
-import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Problem;
 import io.orbitkv.recovery.Verify;
 import io.orbitkv.recovery.VerifyReport;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -26,8 +20,8 @@ import picocli.CommandLine.Option;
         sortOptions = false,
         description = {
             "Reads everything in a data folder (catalog, headers, batches, footers, the bytes of every block, the snapshot)"
-                    + " and says what does not check out. Changes nothing.",
-            "Exit code 1 when there is a problem. A store that is open may be read as well; what is being written"
+                    + " and says what does not check out. Changes nothing without --repair.",
+            "Exit code 1 when there is a problem that is not repaired. A store that is open may be read as well; what is being written"
                     + " meanwhile may then look wrong."
         })
 final class VerifyCommand implements Callable<Integer> {
@@ -38,40 +32,44 @@ final class VerifyCommand implements Callable<Integer> {
             description = "The data folder. Give it once for each, where the store is spread over several.")
     private List<Path> data;
 
+    @Option(
+            names = "--repair",
+            description =
+                    "Put right what can be: wrong blocks go into quarantine, headers and footers are written again from"
+                            + " what implies them. Says what it will do first; deletes nothing. Not while the store is open.")
+    private boolean repair;
+
     @Mixin
     private CommonOptions common;
 
     @Override
     public Integer call() {
         common.apply();
-        DataPaths.requireFolders(data, "name a data folder");
         VerifyReport report = verify();
         print(report);
         common.print(json(report));
+        if (repair && report.isMended()) {
+            return 0;
+        }
         if (!report.isClean()) {
             throw new OrbitKvException(
                     ErrorCode.FOUND_PROBLEMS,
                     report.problemsFound() + " problems in " + DataPaths.text(data)
+                            + (repair ? ", of which " + report.repaired() + " were repaired" : "")
                             + "; opening the store drops what is damaged and keeps the rest");
         }
         return 0;
     }
 
     private VerifyReport verify() {
-        Terminal terminal = Terminal.onStderr();
-        OpeningOptions options = OpeningOptions.of(0).withProgress((what, done, of) -> {
-            if (terminal.isDue()) {
-                terminal.show(String.format(Locale.ROOT, "%s: %,d of %,d", what, done, of));
-            }
-        });
-        try (Resources opened = new Resources()) {
-            List<DataFolder> folders = new ArrayList<>();
-            for (Path path : data) {
-                folders.add(opened.keep(HostFolder.open(path)));
-            }
-            return Verify.run(new DataFolders(folders), options);
-        } finally {
-            terminal.clear();
+        try (GivenFolders given = new GivenFolders(data)) {
+            return repair
+                    ? Verify.repair(given.folders(), given.options(), steps -> {
+                        given.clear();
+                        common.text().println("to be done:");
+                        steps.forEach(step -> common.text().println("  " + step));
+                    })
+                    : Verify.run(given.folders(), given.options());
         }
     }
 
@@ -107,6 +105,13 @@ final class VerifyCommand implements Callable<Integer> {
         if (!report.note().isEmpty()) {
             out.println("note: " + report.note());
         }
+        if (report.repairable() > 0) {
+            out.println(
+                    repair
+                            ? report.repaired() + " of " + report.problemsFound()
+                                    + " problems were repaired; the next opening" + " scans the log"
+                            : report.repairable() + " can be repaired: 'orbitkv verify --repair'");
+        }
         out.println(report.isClean() ? "no problems" : report.problemsFound() + " problems");
     }
 
@@ -130,6 +135,8 @@ final class VerifyCommand implements Callable<Integer> {
                 .put("free_pages", report.freePages())
                 .put("preallocated_pages", report.preallocatedPages())
                 .put("snapshot", report.snapshot())
+                .put("repairable", report.repairable())
+                .put("repaired", report.repaired())
                 .put("note", report.note())
                 .array("problems");
         for (Problem problem : report.problems()) {
@@ -138,6 +145,7 @@ final class VerifyCommand implements Callable<Integer> {
                     .put("file", problem.file())
                     .put("segment", problem.segment())
                     .put("page", problem.page())
+                    .put("file_offset", problem.offset())
                     .put("text", problem.text())
                     .end();
         }

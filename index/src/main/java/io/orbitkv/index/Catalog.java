@@ -9,7 +9,9 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import java.util.concurrent.locks.ReentrantLock;
 import org.agrona.DirectBuffer;
 
@@ -46,7 +48,10 @@ public final class Catalog implements AutoCloseable {
     private final CatalogCodec codec;
     private final SplittableRandom stamps = new SplittableRandom(new SecureRandom().nextLong());
     private final long[] counters = new long[CatalogCounter.values().length];
+    private final Map<Long, NamespaceRow> namespaces = new TreeMap<>();
     private long transaction;
+
+    private long spareBytes;
 
     /** A commit came to an end in some of the files only: what holds is for the next opening to say. */
     private boolean torn;
@@ -63,6 +68,7 @@ public final class Catalog implements AutoCloseable {
         for (CatalogCounter counter : CatalogCounter.values()) {
             counters[counter.ordinal()] = contents.counter(counter);
         }
+        contents.namespaces().forEach(row -> namespaces.put(row.id64(), row));
     }
 
     /** Whether a folder holds a catalog's file, in whatever state. */
@@ -298,6 +304,7 @@ public final class Catalog implements AutoCloseable {
     /** Several changes that become durable together. Used by the thread that began it. */
     public final class Batch implements AutoCloseable {
         private final long[] after = counters.clone();
+        private final Map<Long, NamespaceRow> changed = new TreeMap<>();
         private boolean ended;
 
         private Batch() {
@@ -343,6 +350,7 @@ public final class Catalog implements AutoCloseable {
                 }
             }
             codec.namespace(row);
+            changed.put(row.id64(), row);
             return putInAll();
         }
 
@@ -403,6 +411,10 @@ public final class Catalog implements AutoCloseable {
                 for (CatalogCopy copy : copies) {
                     number = copy.number();
                 }
+                if (!changed.isEmpty()
+                        || after[CatalogCounter.EPOCH.ordinal()] != counters[CatalogCounter.EPOCH.ordinal()]) {
+                    writeSpares(changed, after);
+                }
                 for (CatalogCopy copy : copies) {
                     probe.enter(CrashWindow.CATALOG_COMMIT);
                     try {
@@ -414,6 +426,7 @@ public final class Catalog implements AutoCloseable {
                 }
                 transaction = copies.length == 1 ? number : after[CatalogCounter.COMMITS.ordinal()];
                 System.arraycopy(after, 0, counters, 0, counters.length);
+                namespaces.putAll(changed);
                 return transaction;
             } finally {
                 torn |= done > 0 && done < copies.length;
@@ -459,6 +472,67 @@ public final class Catalog implements AutoCloseable {
             if (ended) {
                 throw new OrbitKvException(
                         ErrorCode.BUG, "a batch of the catalog " + path() + " was used after its end");
+            }
+        }
+    }
+
+    /** Replaces the spare copies with what is about to be committed; where it has too much for the cap there is none. */
+    private void writeSpares(Map<Long, NamespaceRow> changed, long[] after) {
+        Map<Long, NamespaceRow> all = new TreeMap<>(namespaces);
+        all.putAll(changed);
+        for (int i = 0; i < copies.length; i++) {
+            byte[] bytes = CatalogSpare.encode(identity().inFolder(i), all.values(), after);
+            String path = CatalogSpare.file(copies[i].folder());
+            if (bytes.length <= CatalogSpare.bytesMax(identity())) {
+                StorageFiles.replace(path, bytes);
+            } else {
+                StorageFiles.unlink(path);
+            }
+            spareBytes = bytes.length;
+        }
+    }
+
+    /** Bytes of the spare copy in each folder; 0 before the first batch. */
+    public long spareBytes() {
+        return spareBytes;
+    }
+
+    /**
+     * Reads the spare copy of a catalog: what the store is, its namespaces and counters, as they were at the last change of a
+     * namespace or the beginning of the epoch, whichever was later.
+     *
+     * @param folder where the catalog's file is, or was
+     * @return all that it holds; nothing of segments and quarantine
+     * @throws OrbitKvException {@link ErrorCode#CATALOG} where there is none, or a damaged one
+     */
+    public static CatalogContents readSpare(String folder) {
+        return CatalogSpare.read(folder);
+    }
+
+    /**
+     * Makes the file of a catalog from what is known of it, in one commit, and closes it.
+     *
+     * @param folder where it goes; it holds no catalog
+     * @param contents identity with the folder's number, namespaces, counters, places in quarantine; segments don't matter,
+     *     since the log knows them
+     * @param mapBytes its length for good
+     */
+    public static void remake(String folder, CatalogContents contents, long mapBytes) {
+        Catalog catalog = new Catalog(contents, new CatalogCodec(), WindowProbe.NONE);
+        try (CatalogCopy copy = CatalogCopy.create(folder, mapBytes, catalog.codec)) {
+            copy.begin();
+            try {
+                catalog.codec.identity(contents.identity());
+                copy.put();
+                catalog.putShared(copy);
+                for (QuarantineRow row : contents.quarantine()) {
+                    catalog.codec.quarantine(row);
+                    copy.put();
+                }
+                copy.number();
+                copy.commit();
+            } finally {
+                copy.end();
             }
         }
     }

@@ -21,6 +21,7 @@ final class CatalogCopy implements AutoCloseable {
 
     private static final int FILE_MODE = 0600;
 
+    private final String folder;
     private final String path;
     private final long mapBytes;
     private final Env<DirectBuffer> env;
@@ -33,6 +34,7 @@ final class CatalogCopy implements AutoCloseable {
     private Txn<DirectBuffer> txn;
 
     private CatalogCopy(String folder, long mapBytes, CatalogCodec codec) {
+        this.folder = folder;
         this.path = file(folder);
         this.mapBytes = mapBytes;
         this.codec = codec;
@@ -91,6 +93,10 @@ final class CatalogCopy implements AutoCloseable {
                     "LMDB cannot open " + path + ": " + e.getMessage() + "; check its permissions",
                     e);
         }
+    }
+
+    String folder() {
+        return folder;
     }
 
     String path() {

@@ -97,13 +97,11 @@ final class CatalogFile {
         if (fileBytes < 2L * PAGE_BYTES || fileBytes % PAGE_BYTES != 0) {
             throw damaged("it has " + fileBytes + " bytes, which is not a catalog's length: it was cut off");
         }
-        long mapBytes;
-        try (MemoryRegion metas = MemoryRegion.anonymous(2L * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+        try (MemoryRegion metas = newPages(2)) {
             readAll(metas, 2L * PAGE_BYTES);
             checkMeta(metas, 0, fileBytes);
             checkMeta(metas, 1, fileBytes);
-            mapBytes = metas.getLong(META_OFFSET + 16);
-            if (mapBytes != metas.getLong(PAGE_BYTES + META_OFFSET + 16)) {
+            if (metas.getLong(META_OFFSET + 16) != metas.getLong(PAGE_BYTES + META_OFFSET + 16)) {
                 throw damaged("its two meta pages name different lengths");
             }
             lastPage = Math.max(metas.getLong(LAST_PAGE), metas.getLong(PAGE_BYTES + LAST_PAGE));
@@ -112,18 +110,45 @@ final class CatalogFile {
             if ((first & 1) != 0 || (second & 1) != 1 || Math.abs(first - second) != 1) {
                 throw damaged("its meta pages name transactions " + first + " and " + second);
             }
+            return readPages(metas, beforeIt, newestRows);
         }
-        try (MemoryRegion region =
-                MemoryRegion.anonymous((lastPage + 1) * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+    }
+
+    private Summary readPages(MemoryRegion metas, RowVisitor beforeIt, RowVisitor newestRows) {
+        try (MemoryRegion region = newPages(lastPage + 1)) {
             pages = region;
             readAll(region, (lastPage + 1) * PAGE_BYTES);
+            requireSameMetas(metas, region);
+            try (MemoryRegion after = newPages(2)) {
+                readAll(after, 2L * PAGE_BYTES);
+                requireSameMetas(metas, after);
+            }
             int newest = region.getLong(TRANSACTION) > region.getLong(PAGE_BYTES + TRANSACTION) ? 0 : 1;
+            long usedBytes = (lastPage + 1) * PAGE_BYTES;
             walk(1 - newest, beforeIt);
             walk(newest, newestRows);
             return new Summary(
-                    mapBytes, region.getLong((long) newest * PAGE_BYTES + TRANSACTION), (lastPage + 1) * PAGE_BYTES);
+                    metas.getLong(META_OFFSET + 16),
+                    region.getLong((long) newest * PAGE_BYTES + TRANSACTION),
+                    usedBytes);
         } finally {
             pages = null;
+        }
+    }
+
+    private static MemoryRegion newPages(long count) {
+        return MemoryRegion.anonymous(count * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
+    }
+
+    /**
+     * LMDB writes into pages that neither of the last two transactions has, then ends with a meta page: as long as both are
+     * what they were when the reading began, both transactions were read whole, whoever writes meanwhile.
+     */
+    private void requireSameMetas(MemoryRegion before, MemoryRegion now) {
+        for (long at = 0; at < 2L * PAGE_BYTES; at += Long.BYTES) {
+            if (before.getLong(at) != now.getLong(at)) {
+                throw damaged("a commit came while it was read: another process has it");
+            }
         }
     }
 

@@ -55,6 +55,25 @@ public final class Family {
     private static final int FIELDS = 17;
     private static final byte[] NONE = new byte[0];
 
+    private static final List<String> FIELD_NAMES = List.of(
+            "model id",
+            "weights digest",
+            "operator fingerprint",
+            "tokenizer digest",
+            "kv dtype",
+            "layout",
+            "block bytes",
+            "block tokens",
+            "tp size",
+            "pp size",
+            "replicated",
+            "engine",
+            "hash algorithm",
+            "hash seed",
+            "scope",
+            "tenant salt",
+            "group");
+
     private final String modelId;
     private final byte[] weightsDigest;
     private final String fingerprint;
@@ -368,6 +387,23 @@ public final class Family {
                     "these " + buffer.capacity() + " bytes are no family: " + why
                             + "; they come from another version, or are damaged");
         }
+    }
+
+    /**
+     * Names the fields in which two families differ.
+     *
+     * @return their names, in the order of their numbers; empty for equal families
+     */
+    public List<String> differences(Family other) {
+        Reader mine = new Reader(encoded);
+        Reader theirs = new Reader(other.encoded);
+        List<String> names = new ArrayList<>();
+        for (String name : FIELD_NAMES) {
+            if (!Arrays.equals(mine.bytes(), theirs.bytes())) {
+                names.add(name);
+            }
+        }
+        return names;
     }
 
     @Override

@@ -2,9 +2,14 @@ package io.orbitkv.nativeio;
 
 import com.sun.jna.Native;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * Plain files, named by path and read through the page cache: what the catalog needs around LMDB, which does its own
@@ -52,6 +57,68 @@ public final class StorageFiles {
             throw new OrbitKvException(
                     ErrorCode.FOLDER_UNUSABLE, "cannot remove " + path + ": " + e + "; check its permissions", e);
         }
+    }
+
+    /** All bytes of a small file. */
+    public static byte[] readAll(String path) {
+        try {
+            return Files.readAllBytes(Path.of(path));
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE, "cannot read " + path + ": " + e + "; check its permissions", e);
+        }
+    }
+
+    /**
+     * Replaces a file as a whole: after a death at any moment it has its old bytes or the new ones, durably when this
+     * returns.
+     */
+    public static void replace(String path, byte[] bytes) {
+        Path target = Path.of(path);
+        Path made = Path.of(path + ".new");
+        try {
+            Files.deleteIfExists(made);
+            try (FileChannel channel = FileChannel.open(
+                    made,
+                    Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+                ByteBuffer buffer = ByteBuffer.wrap(bytes);
+                while (buffer.hasRemaining()) {
+                    channel.write(buffer);
+                }
+                channel.force(true);
+            }
+            Files.move(made, target, StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "cannot write " + path + ": " + e + "; check permissions and room of its file system",
+                    e);
+        }
+        syncFolder(target.getParent().toString());
+    }
+
+    /**
+     * Puts a file in the place of another, which stays under another name; durable when this returns. At no moment there is
+     * neither under the name.
+     *
+     * @param made the new file
+     * @param path its name from now on
+     * @param kept the name of the file that had it, if there was one; must not exist
+     */
+    public static void supersede(String made, String path, String kept) {
+        try {
+            if (exists(path)) {
+                Files.createLink(Path.of(kept), Path.of(path));
+            }
+            Files.move(Path.of(made), Path.of(path), StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new OrbitKvException(
+                    ErrorCode.FOLDER_UNUSABLE,
+                    "cannot put " + made + " in the place of " + path + ": " + e + "; check permissions",
+                    e);
+        }
+        syncFolder(Path.of(path).getParent().toString());
     }
 
     /**

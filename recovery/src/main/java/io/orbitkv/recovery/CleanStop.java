@@ -79,6 +79,9 @@ public final class CleanStop {
         // Marker, and the blocks that the file system may need to find both.
         long largest = Snapshot.pagesOfPart(bytes / MemoryRegion.PAGE_BYTES, folders.count(), 0);
         long withMarker = (largest + 3L) * MemoryRegion.PAGE_BYTES;
+        // The catalog's spare copy beyond its first page, for which there is a block to spare.
+        withMarker +=
+                Math.max(0, opened.catalog().spareBytes() - 1) / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
         if (withMarker > opened.snapshotBytesMax()) {
             LOG.warn(
                     "{}: a snapshot of {} blocks takes {} bytes a folder, and the cap leaves {} for it: the next start scans the"

@@ -149,7 +149,7 @@ final class Creation {
             }
         }
         Snapshot.unlink(folder);
-        for (String name : List.of("data.mdb", "lock.mdb")) {
+        for (String name : List.of("data.mdb", "lock.mdb", "SPARE", "SPARE.new")) {
             StorageFiles.unlink(FolderNames.catalogPath(folder) + "/" + name);
         }
     }

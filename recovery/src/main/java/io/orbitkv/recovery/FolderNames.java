@@ -25,7 +25,7 @@ final class FolderNames {
     /** What mkfs leaves at the top of a file system. */
     private static final Set<String> TOLERATED = Set.of("lost+found");
 
-    private static final Set<String> OWN_CATALOG = Set.of("data.mdb", "lock.mdb");
+    private static final Set<String> OWN_CATALOG = Set.of("data.mdb", "lock.mdb", "SPARE", "SPARE.new");
     private static final Set<String> OWN_SNAPSHOT = Set.of("INDEX", "MARKER", "MARKER.new");
 
     private FolderNames() {}

@@ -52,6 +52,7 @@ final class SegmentReader implements AutoCloseable {
     private int batches;
     private int payloadPages;
     private int endPage;
+    private boolean stale;
     private final BitSet wrong = new BitSet();
 
     SegmentReader(DataFolders folders, LogGeometry geometry) {
@@ -141,8 +142,36 @@ final class SegmentReader implements AutoCloseable {
         return footerVerdict;
     }
 
+    /** Reads the footer that an earlier use left, where it has not been written over yet; its listings are stale. */
+    void readOldFooter(int number, long use) {
+        begin(number, use);
+        read(geometry.segmentPages() - 1, 1, scratch, 0);
+        long fromTrailer = scratch.getLong(TRAILER_USE_SEQUENCE);
+        if (fromTrailer < 1 || fromTrailer == use || readFooter(number, fromTrailer) != Verdict.VALID) {
+            begin(number, use);
+            return;
+        }
+        stale = true;
+    }
+
+    /** Whether the listings are those of a use that has ended. */
+    boolean isStale() {
+        return stale;
+    }
+
     /** Walks the batches of a segment's use up to the first that doesn't count; {@link #endVerdict()} tells why. */
     void readBatches(int number, long use) {
+        readBatches(number, use, (page, sequence, listed, pages) -> {});
+    }
+
+    /** Is told of each batch that counts. */
+    @FunctionalInterface
+    interface BatchTaker {
+        void take(int page, int sequence, int count, int payloadPages);
+    }
+
+    /** The same, and tells somebody of each batch. */
+    void readBatches(int number, long use, BatchTaker taker) {
         begin(number, use);
         int page = SegmentHeader.PAGES;
         endVerdict = Verdict.ABSENT;
@@ -154,6 +183,7 @@ final class SegmentReader implements AutoCloseable {
             }
             long bytes = (long) batch.count() * BlockListing.BYTES;
             listings.copyFrom(Footer.listingOffset(count), scratch, BatchHeader.listingOffset(0), bytes);
+            taker.take(page, batches, batch.count(), batch.payloadPages());
             count += batch.count();
             batches++;
             payloadPages += batch.payloadPages();
@@ -173,15 +203,37 @@ final class SegmentReader implements AutoCloseable {
 
     private boolean payloadMatches(BlockListing block) {
         checksum.reset().update(block.region(), block.offset(), BlockListing.KEY_BYTES);
-        int bytes = block.storedBytes();
+        readPayload(block.firstPage(), block.storedBytes(), piece -> {});
+        return checksum.value() == block.checksum();
+    }
+
+    /** Is given the bytes of a payload, piece by piece, at the start of the scratch memory. */
+    private interface Pieces {
+        void take(int bytes);
+    }
+
+    private void readPayload(int page, int bytes, Pieces pieces) {
         for (int done = 0; done < bytes; ) {
             int piece = Math.min(PIECE_BYTES, bytes - done);
-            int pages = io.orbitkv.nativeio.Extent.pages(piece);
-            read(block.firstPage() + done / PAGE_BYTES, pages, scratch, 0);
+            read(page + done / PAGE_BYTES, io.orbitkv.nativeio.Extent.pages(piece), scratch, 0);
             checksum.update(scratch, 0, piece);
+            pieces.take(piece);
             done += piece;
         }
-        return checksum.value() == block.checksum();
+    }
+
+    /** The checksum of a key and the bytes that stand at a place, of which the first are copied out. */
+    int checksumOf(int number, int page, int bytes, byte[] key, byte[] first) {
+        segment = number;
+        scratch.copyFrom(0, key, 0, BlockListing.KEY_BYTES);
+        checksum.reset().update(scratch, 0, BlockListing.KEY_BYTES);
+        int[] copied = new int[1];
+        readPayload(page, bytes, piece -> {
+            int length = Math.min(piece, first.length - copied[0]);
+            scratch.copyTo(0, first, copied[0], length);
+            copied[0] += length;
+        });
+        return checksum.value();
     }
 
     /**
@@ -251,6 +303,7 @@ final class SegmentReader implements AutoCloseable {
         segment = number;
         useSequence = use;
         fromFooter = false;
+        stale = false;
         count = 0;
         batches = 0;
         payloadPages = 0;

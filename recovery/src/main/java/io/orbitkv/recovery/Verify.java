@@ -1,6 +1,5 @@
 package io.orbitkv.recovery;
 
-import io.orbitkv.index.Catalog;
 import io.orbitkv.index.CatalogContents;
 import io.orbitkv.index.QuarantineRow;
 import io.orbitkv.index.SegmentRow;
@@ -21,14 +20,14 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * Reads everything in a data folder and says what is wrong with it: catalog, segment headers, batches, footers, every
  * block's bytes, snapshot, accounting. Changes nothing, and reads beside a process that holds the folder if it must.
  */
 public final class Verify {
-    private static final int PROBLEMS_MAX = 100;
-    private static final int READS_MAX = 3;
+    private static final int PROBLEMS_MAX = 1000;
 
     private final DataFolders given;
     private final OpeningOptions options;
@@ -36,6 +35,9 @@ public final class Verify {
     private final Map<Integer, SegmentRow> rows = new HashMap<>();
     private final Set<List<Long>> quarantine = new HashSet<>();
     private long problemsFound;
+    private StoreView view;
+    private Repairs repairs;
+    private long repaired;
     private DataFolders folders;
     private BitSet lost = new BitSet();
     private LogGeometry geometry;
@@ -84,102 +86,71 @@ public final class Verify {
      *     belong together
      */
     public static VerifyReport run(DataFolders folders, OpeningOptions options) {
-        return new Verify(folders, options).run();
+        return new Verify(folders, options).run(false, steps -> {});
     }
 
-    private VerifyReport run() {
-        if (given.list().stream()
-                .allMatch(folder -> !folder.exists(FolderNames.CATALOG) && !folder.exists(LogGeometry.FOLDER))) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE, "there is no store in " + given.path() + "; name another folder");
+    /**
+     * Verifies the folders of a store and puts right what can be: wrong blocks go into quarantine, pages that others imply
+     * are written again. Nothing is deleted or shortened.
+     *
+     * @param folders not locked yet, in any order; stay the caller's
+     * @param options read threads, wait for the lock, progress; sizes don't matter
+     * @param plan is told what will be done, the first hundred steps, before anything is
+     * @return what was found, and how much of it was done
+     * @throws OrbitKvException as {@link #run}; {@link ErrorCode#FOLDER_IN_USE} where another process has a folder
+     */
+    public static VerifyReport repair(DataFolders folders, OpeningOptions options, Consumer<List<String>> plan) {
+        return new Verify(folders, options).run(true, plan);
+    }
+
+    private VerifyReport run(boolean repair, Consumer<List<String>> plan) {
+        view = StoreView.of(given, options);
+        if (repair) {
+            view.requireLocked("a repair");
         }
-        given.list().forEach(this::lock);
-        CatalogContents catalog = readCatalogs();
+        if (view.isInUse()) {
+            note("the folder is in use: what is being written during the reading may look wrong (" + view.owner()
+                    + ")");
+        }
+        view.unreadable()
+                .forEach((folder, reason) -> problem(
+                        ErrorCode.CATALOG, view.shown(folder, FolderNames.CATALOG), -1, -1, reason.getMessage()));
+        CatalogContents catalog = view.catalog();
         if (catalog != null) {
-            geometry = Opening.geometry(catalog.identity());
+            folders = view.folders();
+            lost = view.lost();
+            geometry = view.geometry();
+            noteLost();
             catalog.segments().forEach(row -> rows.put(row.segment(), row));
             for (QuarantineRow row : catalog.quarantine()) {
                 quarantine.add(List.of((long) row.segment(), row.useSequence(), (long) row.page()));
             }
+            repairs = new Repairs(view);
             if (filesAreWhole()) {
                 readSegments();
                 checkAccounting();
             }
             readSnapshot(catalog);
+            if (repair && repairs.planned() > 0) {
+                plan.accept(repairs.shown());
+                repaired = repairs.apply();
+            }
         }
         return report();
     }
 
-    private void lock(DataFolder folder) {
-        try {
-            folder.lock(FolderNames.LOCK, options.lockWaitNanos());
-        } catch (OrbitKvException e) {
-            if (e.code() != ErrorCode.FOLDER_IN_USE) {
-                throw e;
-            }
-            note = "the folder is in use: what is being written during the reading may look wrong (" + e.getMessage()
-                    + ")";
-        }
-    }
-
-    /** What the catalogs of all folders say together; null where one can't be read. */
-    private CatalogContents readCatalogs() {
-        LockPage[] lockPages = new LockPage[given.count()];
-        CatalogContents[] read = new CatalogContents[given.count()];
-        boolean good = true;
-        for (int i = 0; i < read.length; i++) {
-            DataFolder folder = given.get(i);
-            lockPages[i] = folder.exists(FolderNames.LOCK) ? LockPage.read(folder) : null;
-            if (read.length == 1 || !FolderSet.holdsNothing(folder, lockPages[i])) {
-                read[i] = readCatalog(folder);
-                good &= read[i] != null;
-            }
-        }
-        if (!good) {
-            return null;
-        }
-        FolderSet set = FolderSet.arrange(given, lockPages, read, note.isEmpty());
-        folders = set.folders();
-        lost = set.lost();
-        if (set.isFresh()) {
-            throw new OrbitKvException(
-                    ErrorCode.FOLDER_UNUSABLE,
-                    "the store in " + given.path()
-                            + " was not made to its end, and never used: the next opening makes it anew");
-        }
-        for (int number = 0; number < folders.count(); number++) {
-            LockPage page = set.lockPages().get(number);
-            if (lost.get(number) && set.isUnused()) {
+    private void noteLost() {
+        sameBoot = view.isOfThisBoot();
+        lost.stream().forEach(number -> {
+            if (view.isUnused()) {
                 note(folders.get(number).path()
                         + " was not made to its end, and the store was never used: the next opening makes it anew");
-            } else if (lost.get(number)) {
+            } else {
                 String text = "it holds nothing of the store, of which it is folder " + number
                         + ": its blocks are lost," + " and the next opening makes it anew";
                 problem(ErrorCode.FOLDER_SET, folders.get(number).path(), -1, -1, text);
-            } else {
-                sameBoot &= page != null && page.isOfBoot(folders.get(number).bootId());
             }
-        }
-        return set.copies().together();
-    }
-
-    private CatalogContents readCatalog(DataFolder folder) {
-        OrbitKvException last = null;
-        for (int i = 0; i < READS_MAX; i++) {
-            try {
-                return Catalog.read(FolderNames.catalogPath(folder));
-            } catch (OrbitKvException e) {
-                if (e.code() != ErrorCode.CATALOG) {
-                    throw e;
-                }
-                last = e;
-                if (note.isEmpty()) {
-                    break; // nobody writes, so another read finds the same
-                }
-            }
-        }
-        problem(ErrorCode.CATALOG, shown(folder, FolderNames.CATALOG), -1, -1, last.getMessage());
-        return null;
+        });
     }
 
     private boolean filesAreWhole() {
@@ -191,14 +162,14 @@ public final class Verify {
             DataFolder folder = folders.get(geometry.folderOfFile(number));
             String name = LogGeometry.fileName(number);
             if (!folder.exists(name)) {
-                problem(ErrorCode.SEGMENT_FILE, shown(folder, name), -1, -1, "it is missing");
+                problem(ErrorCode.SEGMENT_FILE, view.shown(folder, name), -1, -1, "it is missing");
                 whole = false;
                 continue;
             }
             try (StorageFile file = folder.open(name, false)) {
                 if (file.bytes() != geometry.fileBytes(number)) {
                     String text = "it has " + file.bytes() + " bytes and should have " + geometry.fileBytes(number);
-                    problem(ErrorCode.SEGMENT_FILE, shown(folder, name), -1, -1, text);
+                    problem(ErrorCode.SEGMENT_FILE, view.shown(folder, name), -1, -1, text);
                     whole = false;
                 }
             }
@@ -318,7 +289,15 @@ public final class Verify {
         ErrorCode code = found.header() == Verdict.OTHER_STORE
                 ? ErrorCode.OTHER_STORE
                 : found.header() == Verdict.OTHER_VERSION ? ErrorCode.OTHER_VERSION : ErrorCode.SEGMENT_HEADER;
-        problem(code, file(found.segment()), found.segment(), 0, "the header does not check out: " + found.header());
+        problem(
+                code,
+                view.file(found.segment()),
+                found.segment(),
+                0,
+                "the header does not check out: " + found.header());
+        if (noHeader && found.use() != 0) {
+            repairs.header(found.segment(), found.use());
+        }
     }
 
     private void checkFooter(Found found, boolean sealed, SegmentReader reader) {
@@ -327,14 +306,21 @@ public final class Verify {
             if (!found.footerAgrees()) {
                 String text = "the batch header here (" + found.end() + ") ends the walk, and the footer lists "
                         + found.footerBlocks() + " blocks";
-                problem(ErrorCode.BATCH_HEADER, file(segment), segment, found.endPage(), text);
+                problem(ErrorCode.BATCH_HEADER, view.file(segment), segment, found.endPage(), text);
+                repairs.batchHeaders(segment, found.use(), found.endPage());
             }
             return;
         }
         boolean roomForOne = found.endPage() + Footer.pagesFor(reader.count()) <= geometry.segmentPages();
         if (sealed && roomForOne) {
             int page = geometry.segmentPages() - 1;
-            problem(ErrorCode.FOOTER, file(segment), segment, page, "the footer does not check out: " + found.footer());
+            problem(
+                    ErrorCode.FOOTER,
+                    view.file(segment),
+                    segment,
+                    page,
+                    "the footer does not check out: " + found.footer());
+            repairs.footer(segment, found.use());
         }
     }
 
@@ -352,7 +338,12 @@ public final class Verify {
             String text = String.format(
                     "block %016x of %d bytes does not match its checksum",
                     Long.reverseBytes(block.region().getLong(block.offset())), block.storedBytes());
-            problem(ErrorCode.BLOCK_CHECKSUM, file(segment), segment, block.firstPage(), text);
+            problem(ErrorCode.BLOCK_CHECKSUM, view.file(segment), segment, block.firstPage(), text);
+            repairs.block(
+                    segment,
+                    reader.useSequence(),
+                    block.firstPage(),
+                    block.region().getLong(block.offset()));
         } else {
             unsureBlocks++;
         }
@@ -373,7 +364,7 @@ public final class Verify {
             Snapshot.Marker before = marker;
             marker = Snapshot.readMarkerPage(folder);
             if (marker == null || (before != null && !before.isSame(marker))) {
-                problem(ErrorCode.SNAPSHOT, shown(folder, FolderNames.MARKER), -1, -1, "it does not check out");
+                problem(ErrorCode.SNAPSHOT, view.shown(folder, FolderNames.MARKER), -1, -1, "it does not check out");
                 return;
             }
         }
@@ -389,15 +380,6 @@ public final class Verify {
         }
     }
 
-    private String file(int segment) {
-        return shown(folders.get(geometry.folderOfSegment(segment)), LogGeometry.fileName(geometry.file(segment)));
-    }
-
-    /** A file's name in its folder; where there are several folders, with the folder. */
-    private String shown(DataFolder folder, String name) {
-        return given.count() == 1 ? name : folder.path() + "/" + name;
-    }
-
     private void note(String text) {
         note += (note.isEmpty() ? "" : "; ") + text;
     }
@@ -405,7 +387,8 @@ public final class Verify {
     private void problem(ErrorCode code, String file, int segment, int page, String text) {
         problemsFound++;
         if (problems.size() < PROBLEMS_MAX) {
-            problems.add(new Problem(code, file, segment, page, text));
+            long offset = segment < 0 || page < 0 ? -1 : geometry.fileOffset(segment, page);
+            problems.add(new Problem(code, file, segment, page, offset, text));
         }
     }
 
@@ -432,6 +415,8 @@ public final class Verify {
                 snapshot,
                 problemsFound,
                 List.copyOf(problems),
+                repairs == null ? 0 : repairs.planned(),
+                repaired,
                 note);
     }
 }

@@ -22,6 +22,8 @@ import java.util.List;
  * @param snapshot whether there is a snapshot that checks out
  * @param problemsFound how many problems there are
  * @param problems the first of them
+ * @param repairable steps that a repair takes, or would
+ * @param repaired those that were taken
  * @param note something to know about the circumstances; empty mostly
  */
 public record VerifyReport(
@@ -42,9 +44,16 @@ public record VerifyReport(
         boolean snapshot,
         long problemsFound,
         List<Problem> problems,
+        long repairable,
+        long repaired,
         String note) {
     /** Whether nothing is wrong. */
     public boolean isClean() {
         return problemsFound == 0;
+    }
+
+    /** Whether nothing is wrong any more: each problem was one that a repair could put right, and did. */
+    public boolean isMended() {
+        return repaired == problemsFound;
     }
 }
