@@ -13,5 +13,7 @@ public enum CrashWindow {
     /** A snapshot or its marker is being written or removed. */
     SNAPSHOT,
     /** A scoped clear is between its request and its commit. */
-    CLEAR
+    CLEAR,
+    /** Blocks of earlier lives are being indexed, beside a store that serves already. */
+    FILL
 }

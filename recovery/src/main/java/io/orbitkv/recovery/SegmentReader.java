@@ -305,6 +305,11 @@ final class SegmentReader implements AutoCloseable {
         return payloadPages;
     }
 
+    /** Blocks whose bytes were read and don't match their checksums. */
+    int wrongCount() {
+        return wrong.cardinality();
+    }
+
     boolean isWrong(int i) {
         return wrong.get(i);
     }
