@@ -270,6 +270,9 @@ public final class Opening {
                 notes,
                 startNanos,
                 times);
+        if (marker == null && scan.segmentsUsed() == 0) {
+            fill.run(); // nothing to wait for
+        }
         return new OpenedFolder(
                 folders,
                 kind,

@@ -16,6 +16,7 @@ import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.OpeningKind;
 import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Verify;
@@ -207,8 +208,10 @@ final class PowerLossRun implements AutoCloseable {
                 .probe(deathsInSnapshots(folder));
         isOpening = true;
         store = KvStore.openStepped(options, folders(isMade && gen.coin()), clock, seed + 1);
-        isOpening = false;
         isMade = true;
+        check.attach(store);
+        askWhileItFills();
+        isOpening = false;
         OpeningKind kind = store.openReport().kind();
         int made = store.openReport().lostFolders().size();
         assertTrue(made == 0 || lost >= 0, () -> "folders were made anew: " + store.openReport());
@@ -228,11 +231,25 @@ final class PowerLossRun implements AutoCloseable {
         lastPosition = store.acceptedPosition();
         assertEquals(lastPosition, store.writtenPosition(), "what was found is written");
         assertEquals(lastPosition, store.durablePosition(), "what was found is durable");
-        check.attach(store);
         check();
         powerWasLost = false;
         stoppedCleanly = false;
         lost = -1;
+    }
+
+    /** What is found before the index is whole is right; nothing is promised to be there yet. */
+    private void askWhileItFills() {
+        int steps = 0;
+        while (store.openReport().fill() == FillState.FILLING) {
+            store.step();
+            steps++;
+            if (gen.below(8) == 0) {
+                query();
+                totals.queriesWhileFilling++;
+            }
+        }
+        event("filled in " + steps + " steps");
+        assertTrue(store.awaitWhole(0), "the index is whole");
     }
 
     private DataFolders folders(boolean swapped) {
