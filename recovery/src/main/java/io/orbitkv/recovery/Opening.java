@@ -154,10 +154,8 @@ public final class Opening {
         if (set.isFresh()) {
             folders.list().forEach(foreign::refuse);
             catalog = creation.create(nowMillis());
-        } else {
-            catalog = Catalog.open(set.catalogPaths(), set.copies(), probe);
         }
-        CatalogContents contents = catalog.atOpening();
+        CatalogContents contents = set.isFresh() ? catalog.atOpening() : set.copies().together();
         LogGeometry geometry = geometry(contents.identity());
         if (!set.isFresh()) {
             requireSameGeometry(contents.identity());
@@ -171,6 +169,9 @@ public final class Opening {
         catalogNanos = elapsed();
         scan = new LogScan(folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress());
         scan.readHeaders();
+        if (catalog == null) {
+            catalog = Catalog.open(set.catalogPaths(), set.copies(), probe); // late: until here its library loads meanwhile
+        }
         headersNanos = elapsed();
         return finish(contents, geometry, foreign);
     }

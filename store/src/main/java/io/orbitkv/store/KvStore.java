@@ -95,6 +95,7 @@ public final class KvStore implements AutoCloseable {
      */
     public static KvStore open(StoreOptions options) {
         Objects.requireNonNull(options, "options");
+        Catalog.warmUp();
         Resources folders = new Resources();
         try {
             List<DataFolder> given = new ArrayList<>();

@@ -13,6 +13,7 @@ import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.CrashWindow;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.recovery.DeadReason;
 import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.OpeningKind;
 import java.io.IOException;
@@ -197,6 +198,9 @@ final class Promise04RestartTest {
             assertEquals(PROMPTS * PROMPT_BLOCKS, found(keeper, prompts));
             assertEquals(PROMPT_BLOCKS, keeper.restore(fresh, 0, PROMPT_BLOCKS, gen));
             assertEquals(0, found(other, prompts), "cleared stays cleared");
+            assertTrue(
+                    store.openReport().accounting().dead(DeadReason.CLEARED) > 0,
+                    () -> "nothing was cleared before it was indexed: " + store.openReport());
             assertEquals(PROMPT_BLOCKS, other.restore(afterClear, 0, PROMPT_BLOCKS, gen));
             assertEquals(0, store.stats().corruptBlocks());
         } finally {
@@ -352,7 +356,7 @@ final class Promise04RestartTest {
             this.isSmall = seed % 3 == 0;
             this.options = StoreOptions.in(Path.of("simulated"))
                     .poolBytes(MIB)
-                    .capBytes(isSmall ? 3 * MIB : 16 * MIB)
+                    .capBytes(isSmall ? 2 * MIB + 256 * KIB : 16 * MIB)
                     .segmentBytes(64 * KIB)
                     .blockBytesLargest(BLOCK_BYTES)
                     .openSegments(2)
@@ -368,7 +372,7 @@ final class Promise04RestartTest {
             try {
                 for (int life = 0; life < LIVES; life++) {
                     open();
-                    work(random.between(5, 60));
+                    work(random.coin() ? random.below(8) : random.between(5, 60));
                     if (life > 0 && random.chance(0.7)) {
                         awaitAndCompare();
                         work(random.between(0, 20));
