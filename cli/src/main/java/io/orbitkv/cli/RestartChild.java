@@ -15,6 +15,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
@@ -135,6 +136,11 @@ final class RestartChild implements Callable<Integer> {
             saves.recordValue(Math.min(NANOS_MAX, System.nanoTime() - began));
             LockSupport.parkNanos(PACE_NANOS);
         }
+        long cpuNanos = ProcessHandle.current()
+                .info()
+                .totalCpuDuration()
+                .orElse(Duration.ZERO)
+                .toNanos();
         store.awaitWhole(0);
         OpenReport report = store.openReport();
         report.timeLines().forEach(System.err::println);
@@ -151,6 +157,7 @@ final class RestartChild implements Callable<Integer> {
         out.writeLong(saves.getValueAtPercentile(99));
         out.writeLong(saves.getMaxValue());
         out.writeLong(residentPeakKib());
+        out.writeLong(cpuNanos);
     }
 
     private int query(KvStore store, FamilyHandle family, int prompt) {

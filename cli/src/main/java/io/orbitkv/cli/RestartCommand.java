@@ -89,7 +89,8 @@ final class RestartCommand implements Callable<Integer> {
             long saveMedianNanos,
             long saveP99Nanos,
             long saveMaxNanos,
-            long residentKib) {
+            long residentKib,
+            long cpuNanos) {
         static Opened read(DataInputStream in) throws IOException {
             return new Opened(
                     in.readUTF(),
@@ -99,6 +100,7 @@ final class RestartCommand implements Callable<Integer> {
                     in.readLong(),
                     in.readLong(),
                     in.readInt(),
+                    in.readLong(),
                     in.readLong(),
                     in.readLong(),
                     in.readLong(),
@@ -197,6 +199,7 @@ final class RestartCommand implements Callable<Integer> {
         row(table, "save of a block meanwhile, us p50", all, opened -> opened.saveMedianNanos / 1e3);
         row(table, "  p99", all, opened -> opened.saveP99Nanos / 1e3);
         row(table, "  max", all, opened -> opened.saveMaxNanos / 1e3);
+        row(table, "CPU time until whole, ms", all, opened -> opened.cpuNanos / MILLI);
         row(table, "peak resident memory, MiB", all, opened -> opened.residentKib / 1024.0);
         table.print(System.err);
         int cores = Runtime.getRuntime().availableProcessors();
@@ -242,6 +245,7 @@ final class RestartCommand implements Callable<Integer> {
                     .put("queries_with_hits", opened.hits)
                     .put("save_us_p99", opened.saveP99Nanos / 1e3)
                     .put("save_us_max", opened.saveMaxNanos / 1e3)
+                    .put("cpu_ms", opened.cpuNanos / MILLI)
                     .put("peak_resident_kib", opened.residentKib)
                     .end();
         }

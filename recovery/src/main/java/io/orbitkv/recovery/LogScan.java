@@ -278,7 +278,7 @@ final class LogScan implements AutoCloseable {
         }
         boolean good = false;
         try {
-            reader.read(segment, uses[segment]);
+            reader.read(segment, uses[segment], blocks[segment]);
             if (isUnsure(segment)) {
                 reader.checkPayloads();
             }
