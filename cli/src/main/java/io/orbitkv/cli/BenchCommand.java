@@ -34,7 +34,8 @@ final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "no benchmark given; choose match, save, restore, disk or restart");
+        throw new ParameterException(
+                spec.commandLine(), "no benchmark given; choose match, save, restore, disk or restart");
     }
 
     @Command(

@@ -67,10 +67,8 @@ final class RestartChild implements Callable<Integer> {
         common.apply();
         System.setOut(System.err); // stdout is for the parent alone
         long mainNanos = System.nanoTime();
-        KvStore store = KvStore.open(StoreOptions.in(data)
-                .capBytes(capBytes)
-                .poolBytes(poolBytes)
-                .blockBytesLargest(blockBytes));
+        KvStore store = KvStore.open(
+                StoreOptions.in(data).capBytes(capBytes).poolBytes(poolBytes).blockBytesLargest(blockBytes));
         FamilyHandle family = store.openFamily(PromptKeys.family("restart", "restart", blockBytes));
         if (isFilling) {
             fill(store, family);

@@ -20,10 +20,11 @@ import picocli.CommandLine.Option;
 @Command(
         name = "restart",
         sortOptions = false,
-        description = "Fills a store in a process of its own, kills that with SIGKILL, and opens the store again in fresh"
-                + " processes, each of which is killed too. Files of the log are read past the page cache (O_DIRECT); the"
-                + " catalog's file is dropped from it with dd before each opening. While the index fills, the process asks for"
-                + " a random prompt and saves a block once a millisecond.")
+        description =
+                "Fills a store in a process of its own, kills that with SIGKILL, and opens the store again in fresh"
+                        + " processes, each of which is killed too. Files of the log are read past the page cache (O_DIRECT); the"
+                        + " catalog's file is dropped from it with dd before each opening. While the index fills, the process asks for"
+                        + " a random prompt and saves a block once a millisecond.")
 final class RestartCommand implements Callable<Integer> {
     private static final double MILLI = 1e6;
     private static final double BOUND_NANOS_A_BLOCK = 500;

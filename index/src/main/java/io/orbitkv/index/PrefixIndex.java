@@ -274,16 +274,7 @@ public final class PrefixIndex implements AutoCloseable {
         long parentKey0 = hasParent ? parent.getLong(parentOffset) : 0;
         long parentTag = hasParent ? parent.getLong(parentOffset + TAG_IN_KEY) : 0;
         place = add(
-                namespace,
-                hasParent,
-                parentKey0,
-                parentTag,
-                0,
-                key0,
-                tag,
-                tier,
-                extent,
-                Runs.size(bytes, checksum));
+                namespace, hasParent, parentKey0, parentTag, 0, key0, tag, tier, extent, Runs.size(bytes, checksum));
         return place == Place.NONE ? Publication.FULL : Publication.PUBLISHED;
     }
 
@@ -320,8 +311,7 @@ public final class PrefixIndex implements AutoCloseable {
         long size = Runs.size(bytes, checksum);
         long place = directory.get(hash(key0, salt(namespace)));
         if (place == Place.NONE) {
-            place = add(
-                    namespace, hasParent, parentKey0, parentTag, depth, key0, tag, Tier.NVME, extent, size);
+            place = add(namespace, hasParent, parentKey0, parentTag, depth, key0, tag, Tier.NVME, extent, size);
             return place == Place.NONE ? RECOVER_FULL : RECOVERED;
         }
         if (runs.tag(place) != tag) {

@@ -178,8 +178,8 @@ final class Indexing {
             int bytes,
             int checksum,
             int depth) {
-        int answer = index.recover(
-                number, follows, parentKey0, parentTag, key0, tag, extent, bytes, checksum, depth, older);
+        int answer =
+                index.recover(number, follows, parentKey0, parentTag, key0, tag, extent, bytes, checksum, depth, older);
         switch (answer) {
             case PrefixIndex.RECOVER_FULL:
                 return DeadReason.INDEX_FULL;
@@ -213,17 +213,7 @@ final class Indexing {
         Target target = target(id64);
         DeadReason fate = target.epoch != epoch
                 ? DeadReason.CLEARED
-                : publish(
-                        target.number,
-                        continuesRun,
-                        lastKey0,
-                        lastTag,
-                        key0,
-                        tag,
-                        extent,
-                        bytes,
-                        checksum,
-                        depth);
+                : publish(target.number, continuesRun, lastKey0, lastTag, key0, tag, extent, bytes, checksum, depth);
         if (fate != null) {
             bury(fate, Extent.pages(bytes));
         }

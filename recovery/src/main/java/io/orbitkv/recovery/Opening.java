@@ -155,7 +155,8 @@ public final class Opening {
             folders.list().forEach(foreign::refuse);
             catalog = creation.create(nowMillis());
         }
-        CatalogContents contents = set.isFresh() ? catalog.atOpening() : set.copies().together();
+        CatalogContents contents =
+                set.isFresh() ? catalog.atOpening() : set.copies().together();
         LogGeometry geometry = geometry(contents.identity());
         if (!set.isFresh()) {
             requireSameGeometry(contents.identity());
@@ -170,7 +171,8 @@ public final class Opening {
         scan = new LogScan(folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress());
         scan.readHeaders();
         if (catalog == null) {
-            catalog = Catalog.open(set.catalogPaths(), set.copies(), probe); // late: until here its library loads meanwhile
+            catalog = Catalog.open(
+                    set.catalogPaths(), set.copies(), probe); // late: until here its library loads meanwhile
         }
         headersNanos = elapsed();
         return finish(contents, geometry, foreign);
@@ -248,8 +250,7 @@ public final class Opening {
         if (!checksFirst) {
             lockPages.write();
         }
-        OpeningTimes times =
-                new OpeningTimes(lockedNanos, catalogNanos, headersNanos, judgedNanos, elapsed(), 0);
+        OpeningTimes times = new OpeningTimes(lockedNanos, catalogNanos, headersNanos, judgedNanos, elapsed(), 0);
         LOG.info(
                 "{}: opened after {} in {} ms; {} segments are to be indexed",
                 folders.path(),
@@ -326,8 +327,7 @@ public final class Opening {
         }
     }
 
-    private void begin(
-            CatalogContents contents, OpeningKind kind, long epoch, long nextPosition, long nextUse) {
+    private void begin(CatalogContents contents, OpeningKind kind, long epoch, long nextPosition, long nextUse) {
         try (Catalog.Batch batch = catalog.begin()) {
             for (SegmentRow row : scan.changedRows()) {
                 batch.putSegment(row);

@@ -11,12 +11,7 @@ package io.orbitkv.recovery;
  * @param wholeNanos the index was whole; 0 while it is being filled
  */
 public record OpeningTimes(
-        long lockedNanos,
-        long catalogNanos,
-        long headersNanos,
-        long judgedNanos,
-        long readyNanos,
-        long wholeNanos) {
+        long lockedNanos, long catalogNanos, long headersNanos, long judgedNanos, long readyNanos, long wholeNanos) {
     OpeningTimes withWhole(long nanos) {
         return new OpeningTimes(lockedNanos, catalogNanos, headersNanos, judgedNanos, readyNanos, nanos);
     }

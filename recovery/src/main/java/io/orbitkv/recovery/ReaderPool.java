@@ -106,8 +106,8 @@ final class ReaderPool implements AutoCloseable {
     List<SegmentReader> end() {
         List<SegmentReader> left = new ArrayList<>();
         for (CompletableFuture<SegmentReader> reading : running) {
-            SegmentReader reader =
-                    reading.handle((done, failure) -> failure == null ? done : null).join();
+            SegmentReader reader = reading.handle((done, failure) -> failure == null ? done : null)
+                    .join();
             if (reader != null) {
                 left.add(reader);
             }

@@ -1,7 +1,6 @@
 package io.orbitkv.recovery;
 
 import io.orbitkv.nativeio.Extent;
-import java.util.List;
 
 /** Takes the rows of a snapshot into the index. */
 final class SnapshotLoad implements Snapshot.RowTaker {

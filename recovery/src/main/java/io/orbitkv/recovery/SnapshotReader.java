@@ -132,9 +132,7 @@ final class SnapshotReader implements AutoCloseable {
             return "it is missing";
         }
         file = folder.open(FolderNames.INDEX, false);
-        return file.bytes() == partBytes
-                ? null
-                : "it has " + file.bytes() + " bytes and should have " + partBytes;
+        return file.bytes() == partBytes ? null : "it has " + file.bytes() + " bytes and should have " + partBytes;
     }
 
     /** What is wrong with all of it, once the last part was read. */

@@ -205,8 +205,7 @@ final class DamageTest {
             life.folder.unlink(gone);
             life.folder.syncFolder(FolderNames.SNAPSHOT);
             life = next(life, false);
-            assertEquals(
-                    gone.equals(FolderNames.INDEX) ? OpeningKind.CLEAN : OpeningKind.KILL, life.opened.kind());
+            assertEquals(gone.equals(FolderNames.INDEX) ? OpeningKind.CLEAN : OpeningKind.KILL, life.opened.kind());
             all(life, false);
         }
         life.close();

@@ -765,7 +765,8 @@ public final class KvStore implements AutoCloseable {
     private void stop() {
         boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
         upkeep.commit();
-        // Where the index is not whole there is nothing to be written out: the next opening scans the log, as after a kill.
+        // Where the index is not whole there is nothing to be written out: the next opening scans the log, as after a
+        // kill.
         if (clean && fill.state() == FillState.WHOLE) {
             CleanStop.write(
                     opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());

@@ -40,8 +40,8 @@ public record OpenReport(
                 line("epoch begun", times.readyNanos()),
                 line("store open", openNanos),
                 switch (fill) {
-                    case FILLING -> String.format(
-                            Locale.ROOT, "%-22s %9.0f %% so far", "index filled", 100 * filledShare);
+                    case FILLING ->
+                        String.format(Locale.ROOT, "%-22s %9.0f %% so far", "index filled", 100 * filledShare);
                     case WHOLE -> line("index whole", times.wholeNanos());
                     case FAILED -> "index not whole: filling it failed, see the log";
                 });

@@ -238,8 +238,9 @@ final class Promise04RestartTest {
         assertNotNull(report.accounting());
         assertTrue(report.accounting().isWhole(), () -> report.accounting().toString());
         assertTrue(report.times().wholeNanos() >= report.times().readyNanos());
-        assertTrue(report.timeLines().get(6).startsWith("index whole"), () -> report.timeLines()
-                .toString());
+        assertTrue(
+                report.timeLines().get(6).startsWith("index whole"),
+                () -> report.timeLines().toString());
     }
 
     /** A close while the index fills leaves the folder as a kill does. */

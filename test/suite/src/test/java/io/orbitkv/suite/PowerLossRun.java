@@ -323,7 +323,8 @@ final class PowerLossRun implements AutoCloseable {
             totals.died(folder.crashedIn(), isOpening);
             event("died in " + folder.crashedIn());
         }
-        if (store != null && !isOpening) { // before that, its positions tell nothing of what an earlier life had promised
+        if (store != null
+                && !isOpening) { // before that, its positions tell nothing of what an earlier life had promised
             ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
         }

@@ -44,6 +44,7 @@ final class PowerLossTotals {
                 + savedBlocks + " blocks saved, " + restoredBlocks + " restored and compared; promises checked "
                 + promisesChecked + ", kept " + promisesKept
                 + ", the others ended with their segments; found after opening "
-                + foundBlocks + "; queries while the index was filled " + queriesWhileFilling + "; seen moved to other segments " + movedBlocks;
+                + foundBlocks + "; queries while the index was filled " + queriesWhileFilling
+                + "; seen moved to other segments " + movedBlocks;
     }
 }
