@@ -58,6 +58,7 @@ public final class IndexFill implements AutoCloseable {
     private SnapshotLoad load;
     private SegmentReader reader;
     private int from;
+    private boolean isReading;
     private boolean closed;
 
     private volatile FillState state = FillState.FILLING;
@@ -230,8 +231,6 @@ public final class IndexFill implements AutoCloseable {
     }
 
     // ---- the log ----
-
-    private boolean isReading;
 
     private void stepLog() {
         if (!isReading) {
