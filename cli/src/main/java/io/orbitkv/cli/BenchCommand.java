@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
 /** {@code orbitkv bench}: what the store's operations cost beside the least that could do the same. */
 @Command(
         name = "bench",
-        subcommands = {MatchCommand.class, DiskCommand.class},
+        subcommands = {MatchCommand.class, DiskCommand.class, RestartCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description =
                 "Measures match, save, restore or the way to the drive beside their floors, in alternating rounds of one run.")
@@ -34,7 +34,8 @@ final class BenchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "no benchmark given; choose match, save, restore or disk");
+        throw new ParameterException(
+                spec.commandLine(), "no benchmark given; choose match, save, restore, disk or restart");
     }
 
     @Command(

@@ -68,6 +68,7 @@ final class DemoReport {
                 .put("kind", demo.restarted.kind)
                 .put("open_ms", demo.restarted.openNanos / 1e6)
                 .put("first_query_ms", demo.restarted.firstQueryNanos / 1e6)
+                .put("index_whole_ms", demo.restarted.wholeNanos / 1e6)
                 .put("restart_ms", demo.restartNanos / 1e6)
                 .put("blocks_indexed", demo.restarted.blocksIndexed)
                 .end();

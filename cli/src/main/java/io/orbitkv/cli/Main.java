@@ -23,6 +23,7 @@ import picocli.CommandLine.ParseResult;
         subcommands = {
             DemoCommand.class,
             ReplayChild.class,
+            RestartChild.class,
             ReplayCommand.class,
             PlanCommand.class,
             PutCommand.class,

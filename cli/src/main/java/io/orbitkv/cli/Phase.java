@@ -26,6 +26,7 @@ final class Phase {
     String kind = "";
     long openNanos;
     long firstQueryNanos;
+    long wholeNanos;
     long blocksIndexed;
     int segmentBytes;
     long requests;
@@ -59,6 +60,7 @@ final class Phase {
         kind = in.readUTF();
         openNanos = in.readLong();
         firstQueryNanos = in.readLong();
+        wholeNanos = in.readLong();
         blocksIndexed = in.readLong();
         segmentBytes = in.readInt();
     }

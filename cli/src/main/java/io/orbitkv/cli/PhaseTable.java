@@ -64,8 +64,9 @@ final class PhaseTable {
 
     /** How a store was opened, in words. */
     static String opening(Phase opened) {
-        return "Opened as " + opened.kind + " in " + millis(opened.openNanos) + " ms with " + opened.blocksIndexed
-                + " blocks; first query answered " + millis(opened.firstQueryNanos) + " ms after opening began";
+        return "Opened as " + opened.kind + " in " + millis(opened.openNanos) + " ms; first query answered "
+                + millis(opened.firstQueryNanos) + " ms after opening began, index whole with " + opened.blocksIndexed
+                + " blocks after " + millis(opened.wholeNanos) + " ms";
     }
 
     static String millis(long nanos) {

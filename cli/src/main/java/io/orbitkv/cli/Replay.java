@@ -277,7 +277,7 @@ final class Replay {
 
     private void noteAnswers() {
         note("restarted: " + restarted.kind + ", " + restarted.blocksIndexed + " blocks indexed in "
-                + restarted.openNanos / 1_000_000 + " ms; of " + askedBlocks + " acknowledged blocks "
+                + restarted.wholeNanos / 1_000_000 + " ms; of " + askedBlocks + " acknowledged blocks "
                 + foundBlocks() + " found, " + reusedSince
                 + " reused since, " + (damagedAtRestart > 0 ? damagedAtRestart + " damaged, " : "") + lostWritten
                 + " lost");

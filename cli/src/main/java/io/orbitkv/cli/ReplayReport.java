@@ -132,7 +132,8 @@ final class ReplayReport {
         if (restarted) {
             json.put("opened_as", name(replay.restarted.kind))
                     .put("first_query_ms", replay.restarted.firstQueryNanos / 1e6)
-                    .put("index_ms", replay.restarted.openNanos / 1e6)
+                    .put("open_ms", replay.restarted.openNanos / 1e6)
+                    .put("index_ms", replay.restarted.wholeNanos / 1e6)
                     .put("blocks_indexed", replay.restarted.blocksIndexed);
         }
         json.end();

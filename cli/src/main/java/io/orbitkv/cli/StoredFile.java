@@ -66,6 +66,7 @@ final class StoredFile implements AutoCloseable {
                 .blockBytesLargest((int) options.blockBytes)
                 .queryBlocksMax(BLOCKS_MAX));
         try {
+            store.awaitWhole(Long.MAX_VALUE); // who asks once wants to know all
             return new StoredFile(store, options, prompt);
         } catch (RuntimeException e) {
             store.close();

@@ -44,6 +44,7 @@ final class Teller {
         out.writeUTF(report.kind().name());
         out.writeLong(openNanos);
         out.writeLong(firstQueryNanos);
+        out.writeLong(report.times().wholeNanos());
         out.writeLong(report.accounting().indexedBlocks());
         out.writeInt(opened.logSegmentBytes());
         out.flush();

@@ -12,10 +12,15 @@ import org.lmdbjava.DirectBufferProxy;
 import org.lmdbjava.Env;
 import org.lmdbjava.EnvFlags;
 import org.lmdbjava.LmdbException;
+import org.lmdbjava.Meta;
 import org.lmdbjava.Txn;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The catalog as one data folder keeps it: a file of LMDB, written in transactions. Guarded by the catalog's lock. */
 final class CatalogCopy implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(CatalogCopy.class);
+
     /** LMDB's name for its file. */
     private static final String FILE_NAME = "data.mdb";
 
@@ -47,6 +52,15 @@ final class CatalogCopy implements AutoCloseable {
             if (!good) {
                 env.close();
             }
+        }
+    }
+
+    /** Loads LMDB, once; where that fails, whoever opens a catalog hears why. */
+    static void loadLibrary() {
+        try {
+            Meta.version();
+        } catch (LinkageError | RuntimeException e) {
+            LOG.debug("LMDB can't be loaded ahead", e);
         }
     }
 

@@ -18,6 +18,11 @@ interface Directory extends AutoCloseable {
     /** The place of a hash or {@link Place#NONE}, for the writer, whom nobody overtakes. */
     long get(long hash);
 
+    /** Has the memory near soon in which the search for a hash begins; answers anything. */
+    default long approach(long hash) {
+        return 0;
+    }
+
     /** Adds a hash that is absent. The caller keeps the number of keys within the bound. */
     void put(long hash, long place);
 

@@ -120,6 +120,11 @@ final class OpenAddressing implements Directory {
     // ---- the writer ----
 
     @Override
+    public long approach(long hash) {
+        return touch(home(hash));
+    }
+
+    @Override
     public long get(long hash) {
         return probe(hash, home(hash));
     }

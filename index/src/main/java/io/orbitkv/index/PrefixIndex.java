@@ -6,6 +6,7 @@ import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongPredicate;
 import org.agrona.DirectBuffer;
 
 /**
@@ -36,11 +37,14 @@ public final class PrefixIndex implements AutoCloseable {
     /** Most blocks that an index can be made for. */
     public static final long BLOCKS_MAX = 1L << 30;
 
-    /** What {@link #replace} answers when there was nothing to replace. */
-    public static final int REPLACED_NONE = -1;
+    /** What {@link #recover} answers when the block is in the index now, and no other had to leave. */
+    public static final int RECOVERED = -1;
 
-    /** What {@link #replace} answers when the index has no room. */
-    public static final int REPLACE_FULL = -2;
+    /** What {@link #recover} answers when the index has no room. */
+    public static final int RECOVER_FULL = -2;
+
+    /** What {@link #recover} answers when a later copy of the block is there already. */
+    public static final int RECOVER_KEPT = -3;
 
     /** What became of a block that was to be published. */
     public enum Publication {
@@ -266,48 +270,97 @@ public final class PrefixIndex implements AutoCloseable {
             remember(place, namespace, key0, tag);
             return Publication.PUBLISHED;
         }
-        place = add(namespace, parent, parentOffset, key0, tag, tier, extent, Runs.size(bytes, checksum));
+        boolean hasParent = parent != null;
+        long parentKey0 = hasParent ? parent.getLong(parentOffset) : 0;
+        long parentTag = hasParent ? parent.getLong(parentOffset + TAG_IN_KEY) : 0;
+        place = add(
+                namespace, hasParent, parentKey0, parentTag, 0, key0, tag, tier, extent, Runs.size(bytes, checksum));
         return place == Place.NONE ? Publication.FULL : Publication.PUBLISHED;
     }
 
     /**
-     * As {@link #publish}, for recovery only: takes the place even of a block that is live.
+     * Takes back a block of NVMe that an earlier life wrote, while others save already. Blocks come in the order in which
+     * they were written; what this life has published is later than all of them.
      *
-     * @return bytes of the live block replaced; {@link #REPLACED_NONE} when there was none; {@link #REPLACE_FULL} when
-     *     there is no room
+     * @param namespace a number from {@link #newNamespace}
+     * @param hasParent whether there is a block before it
+     * @param parentKey0 bytes 0 to 7 of that block's key
+     * @param parentTag bytes 8 to 15 of that block's key
+     * @param key0 bytes 0 to 7 of the block's key
+     * @param tag bytes 8 to 15 of the block's key
+     * @param extent where it lies, live
+     * @param bytes stored bytes
+     * @param checksum over key and stored bytes
+     * @param depth blocks before it, where the index does not know the block before
+     * @param older tells which extents of NVMe were recovered before this one, and so have to give way
+     * @return bytes of the older copy that it took the place of, or {@link #RECOVERED}, {@link #RECOVER_KEPT},
+     *     {@link #RECOVER_FULL}
      */
-    public int replace(
+    public int recover(
             int namespace,
-            DirectBuffer parent,
-            int parentOffset,
-            DirectBuffer key,
-            int keyOffset,
+            boolean hasParent,
+            long parentKey0,
+            long parentTag,
+            long key0,
+            long tag,
+            long extent,
             int bytes,
             int checksum,
-            Tier tier,
-            long extent) {
-        numbers.requireOpen(namespace);
-        requireExtent(extent);
-        long key0 = key.getLong(keyOffset);
-        long tag = key.getLong(keyOffset + TAG_IN_KEY);
+            int depth,
+            LongPredicate older) {
+        long size = Runs.size(bytes, checksum);
         long place = directory.get(hash(key0, salt(namespace)));
         if (place == Place.NONE) {
-            place = add(namespace, parent, parentOffset, key0, tag, tier, extent, Runs.size(bytes, checksum));
-            return place == Place.NONE ? REPLACE_FULL : REPLACED_NONE;
+            place = add(namespace, hasParent, parentKey0, parentTag, depth, key0, tag, Tier.NVME, extent, size);
+            return place == Place.NONE ? RECOVER_FULL : RECOVERED;
         }
         if (runs.tag(place) != tag) {
-            return REPLACE_FULL;
+            return RECOVER_FULL;
         }
-        int replaced = runs.isLive(place) ? runs.bytes(place) : REPLACED_NONE;
-        runs.overwrite(place, tier, extent, Runs.size(bytes, checksum));
+        int replaced = RECOVERED;
+        if (runs.isLive(place)) {
+            long held = runs.extent(place, Tier.NVME);
+            if (held == extent) {
+                return RECOVERED;
+            }
+            if (!runs.isLive(place, Tier.NVME)) {
+                return addCopy(place, extent, bytes, checksum);
+            }
+            if (runs.isLive(place, Tier.HOST) || !older.test(held)) {
+                return RECOVER_KEPT;
+            }
+            replaced = runs.bytes(place);
+        }
+        runs.overwrite(place, Tier.NVME, extent, size);
         remember(place, namespace, key0, tag);
         return replaced;
     }
 
+    /** A block that was saved anew and lies in host memory only: its old copy on NVMe is as good, if it is the same. */
+    private int addCopy(long place, long extent, int bytes, int checksum) {
+        if (runs.bytes(place) != bytes || runs.checksum(place) != checksum) {
+            return RECOVER_KEPT;
+        }
+        runs.setExtent(place, Tier.NVME, extent);
+        return RECOVERED;
+    }
+
+    /** Has the memory near soon that {@link #recover} looks at first; answers anything, lest it be optimised away. */
+    public long touch(int namespace, long key0) {
+        return directory.approach(hash(key0, salt(namespace)));
+    }
+
+    /** Whether a number is in use: handed out, and not retired. Any thread. */
+    public boolean isOpen(int namespace) {
+        return numbers.isOpen(namespace);
+    }
+
     private long add(
             int namespace,
-            DirectBuffer parent,
-            int parentOffset,
+            boolean hasParent,
+            long parentKey0,
+            long parentTag,
+            int depthAlone,
             long key0,
             long tag,
             Tier tier,
@@ -316,16 +369,11 @@ public final class PrefixIndex implements AutoCloseable {
         if (blocks.get() >= blocksMax) {
             return Place.NONE;
         }
-        long parentTag = 0;
-        long parentPlace = Place.NONE;
-        if (parent != null) {
-            parentTag = parent.getLong(parentOffset + TAG_IN_KEY);
-            parentPlace = placeOf(namespace, parent.getLong(parentOffset), parentTag);
-        }
+        long parentPlace = hasParent ? placeOf(namespace, parentKey0, parentTag) : Place.NONE;
         long run = parentPlace == Place.NONE ? Place.NONE : extendable(parentPlace);
         if (run == Place.NONE) {
-            int depth = parentPlace == Place.NONE ? 0 : runs.depth(parentPlace) + 1;
-            run = runs.start(classFor(expected), namespace, depth, parentTag);
+            int depth = parentPlace == Place.NONE ? depthAlone : runs.depth(parentPlace) + 1;
+            run = runs.start(classFor(expected), namespace, depth, hasParent ? parentTag : 0);
             if (run == Place.NONE) {
                 return Place.NONE;
             }
@@ -505,30 +553,6 @@ public final class PrefixIndex implements AutoCloseable {
                 continues = false;
             }
         }
-    }
-
-    /**
-     * Takes a block back in that {@link #visit} gave, in the same order.
-     *
-     * @param namespace the number that its namespace has in this index
-     * @return false when there is no room for it, or its key is there already
-     */
-    public boolean load(
-            int namespace, boolean continuesRun, long key0, long tag, long extent, int bytes, int checksum, int depth) {
-        numbers.requireOpen(namespace);
-        requireExtent(extent);
-        if (blocks.get() >= blocksMax || directory.get(hash(key0, salt(namespace))) != Place.NONE) {
-            return false;
-        }
-        long run = Place.NONE;
-        if (continuesRun && lastPlace != Place.NONE && lastNamespace == namespace) {
-            run = extendable(lastPlace);
-        }
-        if (run == Place.NONE) {
-            run = runs.start(0, namespace, depth, 0);
-        }
-        return run != Place.NONE
-                && append(run, namespace, key0, tag, Tier.NVME, extent, Runs.size(bytes, checksum)) != Place.NONE;
     }
 
     private static void close(AutoCloseable part) {

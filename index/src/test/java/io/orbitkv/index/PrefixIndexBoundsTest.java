@@ -238,10 +238,25 @@ class PrefixIndexBoundsTest {
                         namespace, first ? null : keys, (i - 1) * KEY_BYTES, keys, i * KEY_BYTES, i, ~i, tier, extent);
             }
             nvme.raise(1);
+            long[] before = new long[2];
             from.visit((number, continuesRun, key0, tag, extent, bytes, checksum, depth) -> {
                 assertEquals(namespace, number);
                 assertEquals(bytes % 300, depth);
-                assertTrue(to.load(loaded, continuesRun, key0, tag, extent, bytes, checksum, depth));
+                int answer = to.recover(
+                        loaded,
+                        continuesRun,
+                        before[0],
+                        before[1],
+                        key0,
+                        tag,
+                        extent,
+                        bytes,
+                        checksum,
+                        depth,
+                        older -> false);
+                assertEquals(PrefixIndex.RECOVERED, answer);
+                before[0] = key0;
+                before[1] = tag;
             });
             host.raise(0);
             host.raise(1);

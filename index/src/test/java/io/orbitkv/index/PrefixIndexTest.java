@@ -112,7 +112,7 @@ class PrefixIndexTest {
             } else if (dice < 86) {
                 publishAgain();
             } else if (dice < 90) {
-                replace();
+                recover();
             } else if (dice < 93) {
                 (random.nextBoolean() ? host : nvme).raise(random.nextInt(SEGMENTS));
             } else if (dice < 99) {
@@ -175,28 +175,49 @@ class PrefixIndexTest {
             }
         }
 
-        void replace() {
+        void recover() {
             if (nodes.isEmpty()) {
                 return;
             }
             Node node = any();
+            Row held = rows.get(node);
             Row row = newRow();
             row.nvme = extent(nvme);
-            int before = isLive(node) ? rows.get(node).bytes : PrefixIndex.REPLACED_NONE;
-            int answer = index.replace(
+            boolean isLive = isLive(node);
+            if (isLive && random.nextBoolean()) { // the same block as it was saved anew
+                row.bytes = held.bytes;
+                row.checksum = held.checksum;
+            }
+            boolean isOlder = random.nextBoolean();
+            int answer = index.recover(
                     namespace,
-                    node.parent == null ? null : node.parent.key,
-                    0,
-                    node.key,
-                    0,
+                    node.parent != null,
+                    node.parent == null ? 0 : node.parent.key.getLong(0),
+                    node.parent == null ? 0 : node.parent.key.getLong(8),
+                    node.key.getLong(0),
+                    node.key.getLong(8),
+                    row.nvme,
                     row.bytes,
                     row.checksum,
-                    Tier.NVME,
-                    row.nvme);
-            if (answer == PrefixIndex.REPLACE_FULL) {
-                assertEquals(index.blocksMax(), index.blocks(), this::where);
+                    0,
+                    extent -> isOlder && extent == held.nvme);
+            if (!isLive) {
+                if (answer == PrefixIndex.RECOVER_FULL) {
+                    assertEquals(index.blocksMax(), index.blocks(), this::where);
+                    return;
+                }
+                assertEquals(PrefixIndex.RECOVERED, answer, this::where);
+                rows.put(node, row);
+            } else if (held.nvme == row.nvme) {
+                assertEquals(PrefixIndex.RECOVERED, answer, this::where);
+            } else if (!nvme.isLive(held.nvme)) {
+                boolean isSame = row.bytes == held.bytes && row.checksum == held.checksum;
+                assertEquals(isSame ? PrefixIndex.RECOVERED : PrefixIndex.RECOVER_KEPT, answer, this::where);
+                held.nvme = isSame ? row.nvme : held.nvme;
+            } else if (host.isLive(held.host) || !isOlder) {
+                assertEquals(PrefixIndex.RECOVER_KEPT, answer, this::where);
             } else {
-                assertEquals(before, answer, this::where);
+                assertEquals(held.bytes, answer, this::where);
                 rows.put(node, row);
             }
         }

@@ -17,5 +17,7 @@ public enum CrashWindow {
     /** The marker that makes a snapshot count is being written, or removed, in one folder after the other. */
     SNAPSHOT_MARKER,
     /** A scoped clear is between its request and its commit. */
-    CLEAR
+    CLEAR,
+    /** Blocks of earlier lives are being indexed, beside a store that serves already. */
+    FILL
 }

@@ -18,8 +18,8 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 
 /**
- * Reads the log: first the header of every segment, which changes nothing and refuses what is not ours, then the
- * listings of the segments in use, oldest use first, into an {@link Indexing}.
+ * Reads the log: first the header of every segment, which changes nothing and refuses what is not ours, then what the
+ * catalog can't tell, and when the store is open the listings of the segments in use, oldest use first.
  *
  * <p>A segment whose header is damaged is not given up: its first batch or its footer tell which use it is in. All its
  * payloads are checked then, for the header may be damaged because a new use had just begun.
@@ -41,14 +41,26 @@ final class LogScan implements AutoCloseable {
     private final SegmentRow[] known;
     private final int[] blocks;
     private final int[] payloadPages;
+    /** Segments that were read before the store opened, for the catalog could not tell what they hold. */
+    private final BitSet judged = new BitSet();
+
     private final List<Integer> unsealed = new ArrayList<>();
-    private final List<Integer> unsureFooters = new ArrayList<>();
+
+    /** Segments to be filled from that turned out to have been given up meanwhile. */
+    private final BitSet givenUp = new BitSet();
+
+    private final TreeSet<Integer> dirtyFiles = new TreeSet<>();
+    private boolean checkUnsure;
+    private FillGround ground = FillGround.ALONE;
     private long lastUse;
     private int footersRead;
     private int batchesWalked;
     private long blocksChecked;
     private int footersWritten;
     private int headersRepaired;
+
+    /** Whether what is durable may stand in the catalog as durable. */
+    private boolean vouches = true;
     private int segmentsDamaged;
 
     LogScan(
@@ -77,6 +89,11 @@ final class LogScan implements AutoCloseable {
             }
         }
         this.readers = new ReaderPool(folders, geometry, readThreads);
+    }
+
+    /** Says that the store will put segments to use again without a flush, so that no row may vouch for one. */
+    void vouchesForNothing() {
+        vouches = false;
     }
 
     /**
@@ -190,39 +207,224 @@ final class LogScan implements AutoCloseable {
     }
 
     /**
-     * Reads the listings of all segments in use.
+     * Finds out which segments hold blocks where the catalog can't tell: those that were open, or sealed, or made ready so
+     * short before the end that it hadn't heard of it. Few, unless the catalog is not what it was.
      *
-     * @param into takes them, oldest use first
-     * @param checkUnsure whether payloads that the catalog doesn't know as durable are read and checked
+     * @param powerLost whether payloads that the catalog doesn't know as durable have to be checked before they are indexed
      */
-    void readBlocks(Indexing into, boolean checkUnsure) {
+    void judge(boolean powerLost) {
+        checkUnsure = powerLost;
         for (int segment = 0; segment < uses.length; segment++) {
             if (damagedHeaders[segment]) {
                 lookBehindHeader(segment);
             }
         }
-        int[] order = IntStream.range(0, uses.length)
+        int[] doubtful = IntStream.range(0, uses.length)
+                .filter(segment -> uses[segment] != 0)
+                .filter(segment -> damagedHeaders[segment] || !isSealedAsKnown(segment))
+                .toArray();
+        readers.each(doubtful, (reader, segment) -> reader.read(segment, uses[segment]), this::judge);
+        for (int segment = 0; segment < uses.length; segment++) {
+            if (uses[segment] != 0 && !judged.get(segment)) {
+                blocks[segment] = known[segment].blocks();
+                payloadPages[segment] = known[segment].payloadPages();
+            }
+        }
+    }
+
+    private void judge(SegmentReader reader) {
+        int segment = reader.segment();
+        if (reader.count() == 0) {
+            uses[segment] = 0;
+            return;
+        }
+        judged.set(segment);
+        blocks[segment] = reader.count();
+        payloadPages[segment] = reader.payloadPages();
+        countReading(reader);
+        if (!reader.isFromFooter()) {
+            unsealed.add(segment);
+        }
+    }
+
+    /** Whether the catalog knows a segment as sealed, in the use that its header names. */
+    private boolean isSealedAsKnown(int segment) {
+        SegmentRow row = known[segment];
+        return row != null
+                && (row.state() == SegmentRow.State.SEALED || row.state() == SegmentRow.State.DURABLE)
+                && row.useSequence() == uses[segment]
+                && row.blocks() >= 1;
+    }
+
+    /** Whether a segment's payloads are compared with their checksums before they are indexed. */
+    private boolean isUnsure(int segment) {
+        return damagedHeaders[segment] || (checkUnsure && !isDurable(segment));
+    }
+
+    // ---- filling the index ----
+
+    /** Begins to read the listings of all segments in use, oldest use first. */
+    void begin(FillGround with) {
+        ground = with;
+        readers.begin(segmentsInOrder(), this::readForFill);
+    }
+
+    private int[] segmentsInOrder() {
+        return IntStream.range(0, uses.length)
                 .filter(segment -> uses[segment] != 0)
                 .boxed()
                 .sorted(Comparator.comparingLong(segment -> uses[segment]))
                 .mapToInt(Integer::intValue)
                 .toArray();
-        long[] counted = new long[1];
-        readers.each(
-                order,
-                (reader, segment) -> {
-                    boolean unsure = checkUnsure && !isDurable(segment);
-                    reader.read(segment, uses[segment]);
-                    if (damagedHeaders[segment] || unsure) {
-                        reader.checkPayloads();
-                    }
-                },
-                reader -> {
-                    take(reader, into, checkUnsure);
-                    if (++counted[0] % SEGMENT_PROGRESS == 0 || counted[0] == order.length) {
-                        progress.onProgress("reading segments", counted[0], order.length);
-                    }
-                });
+    }
+
+    /** A segment is held from before it is read until it is {@link #finish finished}, so that nothing is written over it. */
+    private void readForFill(SegmentReader reader, int segment) {
+        if (!ground.hold(segment)) {
+            reader.begin(segment, 0);
+            return;
+        }
+        boolean good = false;
+        try {
+            reader.read(segment, uses[segment], blocks[segment]);
+            if (isUnsure(segment)) {
+                reader.checkPayloads();
+            }
+            good = true;
+        } finally {
+            if (!good) {
+                ground.letGo(segment);
+            }
+        }
+    }
+
+    /** The next segment that was read, or null when there is none left. */
+    SegmentReader next() {
+        return readers.next();
+    }
+
+    /** Whether a segment was given up before it was read: nothing of it counts. */
+    boolean isGivenUp(SegmentReader reader) {
+        return reader.useSequence() == 0;
+    }
+
+    /** A segment was read for the last time: repairs what is to be repaired, and lets it go. */
+    void finish(SegmentReader reader) {
+        int segment = reader.segment();
+        try {
+            if (isGivenUp(reader)) {
+                givenUp.set(segment);
+            } else {
+                take(reader);
+            }
+        } finally {
+            readers.giveBack(reader);
+            if (!isGivenUp(reader)) {
+                ground.letGo(segment);
+            }
+        }
+    }
+
+    /** The same for a look that changes nothing. */
+    void finishLook(SegmentReader reader) {
+        int segment = reader.segment();
+        blocks[segment] = reader.count();
+        payloadPages[segment] = reader.payloadPages();
+        if (!judged.get(segment)) {
+            countReading(reader);
+        }
+        if (isUnsure(segment)) {
+            blocksChecked += reader.count();
+        }
+        readers.giveBack(reader);
+    }
+
+    /** Gives up reading: lets go of what was read and not handed on. */
+    void endReading() {
+        for (SegmentReader reader : readers.end()) {
+            if (!isGivenUp(reader)) {
+                ground.letGo(reader.segment());
+            }
+        }
+    }
+
+    private void take(SegmentReader reader) {
+        int segment = reader.segment();
+        blocks[segment] = reader.count();
+        payloadPages[segment] = reader.payloadPages();
+        if (!judged.get(segment)) {
+            countReading(reader);
+        }
+        if (isUnsure(segment)) {
+            blocksChecked += reader.count();
+            dirtyFiles.add(geometry.file(segment));
+        }
+        if (!reader.isFromFooter()) {
+            if (reader.writeFooter()) {
+                footersWritten++;
+                dirtyFiles.add(geometry.file(segment));
+            }
+        } else if (isUnsure(segment)) {
+            repairBatches(reader);
+        }
+        if (damagedHeaders[segment]) {
+            reader.writeHeader(segment, uses[segment]);
+            headersRepaired++;
+        }
+    }
+
+    /**
+     * The power loss kept the footer and may have taken a batch header, which proves nothing any more; but a reader that
+     * finds the footer rotten one day has nothing else.
+     */
+    private void repairBatches(SegmentReader reader) {
+        int segment = reader.segment();
+        reader.readBatches(segment, uses[segment]);
+        if (reader.count() != blocks[segment]) {
+            notes.add("a batch header of segment " + segment + " is written again from its footer");
+            reader.readFooter(segment, uses[segment]);
+            reader.writeBatchHeaders();
+        }
+    }
+
+    private void countReading(SegmentReader reader) {
+        if (reader.isFromFooter()) {
+            footersRead++;
+        } else {
+            batchesWalked++;
+            noteIfOdd(reader);
+        }
+    }
+
+    /** Makes durable what was checked or repaired while the index was filled. */
+    void flushFilled() {
+        flush(dirtyFiles);
+        dirtyFiles.clear();
+    }
+
+    /** Rows of the catalog that are to be changed when all is indexed, but for segments that were given up since. */
+    List<SegmentRow> filledRows() {
+        List<SegmentRow> changed = new ArrayList<>();
+        for (int segment = 0; segment < uses.length; segment++) {
+            if (uses[segment] != 0
+                    && blocks[segment] > 0
+                    && !givenUp.get(segment)
+                    && ground.isCurrent(segment, uses[segment])
+                    && !settledRow(segment).equals(known[segment])) {
+                changed.add(settledRow(segment));
+            }
+        }
+        return changed;
+    }
+
+    private SegmentRow settledRow(int segment) {
+        return new SegmentRow(
+                segment,
+                uses[segment],
+                vouches ? SegmentRow.State.DURABLE : SegmentRow.State.SEALED,
+                blocks[segment],
+                payloadPages[segment],
+                geometry.segmentPages() - payloadPages[segment]);
     }
 
     private void lookBehindHeader(int segment) {
@@ -240,30 +442,6 @@ final class LogScan implements AutoCloseable {
         return row != null && row.state() == SegmentRow.State.DURABLE && row.useSequence() == uses[segment];
     }
 
-    private void take(SegmentReader reader, Indexing into, boolean checkUnsure) {
-        int segment = reader.segment();
-        if (reader.count() == 0) {
-            uses[segment] = 0;
-            return;
-        }
-        blocks[segment] = reader.count();
-        payloadPages[segment] = reader.payloadPages();
-        if (reader.isFromFooter()) {
-            footersRead++;
-            if (damagedHeaders[segment] || (checkUnsure && !isDurable(segment))) {
-                unsureFooters.add(segment);
-            }
-        } else {
-            batchesWalked++;
-            unsealed.add(segment);
-            noteIfOdd(reader);
-        }
-        if (damagedHeaders[segment] || (checkUnsure && !isDurable(segment))) {
-            blocksChecked += reader.count();
-        }
-        into.take(reader);
-    }
-
     private void noteIfOdd(SegmentReader reader) {
         int segment = reader.segment();
         SegmentRow row = known[segment];
@@ -278,34 +456,40 @@ final class LogScan implements AutoCloseable {
         }
     }
 
-    /** Seals what was found unsealed, repairs headers, and makes everything that was found durable. */
+    /**
+     * Before the store opens: makes damaged headers of free segments blank, and after a kill seals what was found unsealed and
+     * makes durable what the catalog doesn't know as durable. After a power loss that comes when payloads were checked.
+     */
     void repair() {
         SegmentReader reader = readers.own();
-        for (int segment : unsealed) {
-            reader.readBatches(segment, uses[segment]);
-            if (reader.writeFooter()) {
-                footersWritten++;
+        for (int segment = 0; segment < uses.length; segment++) {
+            if (damagedHeaders[segment] && uses[segment] == 0) {
+                // Left as it is, it would cost a scan after each clean stop until its next use.
+                reader.blankHeader(segment);
+                headersRepaired++;
             }
         }
-        for (int segment : unsureFooters) {
-            reader.readBatches(segment, uses[segment]);
-            if (reader.count() != blocks[segment]) {
-                // The power loss kept the footer and took a batch header, which proves nothing any more; but a reader
-                // that finds the footer rotten one day has nothing else.
-                notes.add("a batch header of segment " + segment + " is written again from its footer");
-                reader.readFooter(segment, uses[segment]);
-                reader.writeBatchHeaders();
+        if (checkUnsure) {
+            return;
+        }
+        for (int segment : unsealed) {
+            if (!damagedHeaders[segment]) {
+                reader.readBatches(segment, uses[segment]);
+                if (reader.writeFooter()) {
+                    footersWritten++;
+                }
             }
         }
         TreeSet<Integer> files = new TreeSet<>();
         for (int segment = 0; segment < uses.length; segment++) {
-            if (damagedHeaders[segment]) {
-                repairHeader(reader, segment);
-            }
-            if (uses[segment] != 0 && !isDurable(segment)) {
+            if (uses[segment] != 0 && !damagedHeaders[segment] && !isDurable(segment)) {
                 files.add(geometry.file(segment));
             }
         }
+        flush(files);
+    }
+
+    private void flush(TreeSet<Integer> files) {
         for (int file : files) {
             DataFolder folder = folders.get(geometry.folderOfFile(file));
             try (StorageFile opened = folder.open(LogGeometry.fileName(file), true)) {
@@ -314,22 +498,8 @@ final class LogScan implements AutoCloseable {
         }
     }
 
-    /** A free segment gets a blank one: left as it is, it would cost a scan after each clean stop until its next use. */
-    private void repairHeader(SegmentReader reader, int segment) {
-        if (uses[segment] != 0) {
-            reader.writeHeader(segment, uses[segment]);
-        } else {
-            reader.blankHeader(segment);
-        }
-        headersRepaired++;
-    }
-
-    /**
-     * Rows of the catalog that are to be changed now.
-     *
-     * @param vouches whether what is durable may stand there as durable
-     */
-    List<SegmentRow> changedRows(boolean vouches) {
+    /** Rows of the catalog that are to be changed when the store opens: nothing that has to be checked first. */
+    List<SegmentRow> changedRows() {
         List<SegmentRow> changed = new ArrayList<>();
         for (int segment = 0; segment < uses.length; segment++) {
             SegmentRow row = known[segment];
@@ -337,17 +507,9 @@ final class LogScan implements AutoCloseable {
                 if (row != null && row.state() != SegmentRow.State.FREE) {
                     changed.add(new SegmentRow(segment, row.useSequence(), SegmentRow.State.FREE, 0, 0, 0));
                 }
-                continue;
-            }
-            SegmentRow now = new SegmentRow(
-                    segment,
-                    uses[segment],
-                    vouches ? SegmentRow.State.DURABLE : SegmentRow.State.SEALED,
-                    blocks[segment],
-                    payloadPages[segment],
-                    geometry.segmentPages() - payloadPages[segment]);
-            if (!now.equals(row)) {
-                changed.add(now);
+            } else if (!isUnsure(segment) && !settledRow(segment).equals(row)) {
+                changed.add(settledRow(segment));
+                known[segment] = settledRow(segment);
             }
         }
         return changed;
@@ -365,28 +527,36 @@ final class LogScan implements AutoCloseable {
         return state.passUse(nextUseSequence - 1).positions(lastPosition, lastPosition);
     }
 
-    /** The accounting once everything is indexed. */
-    Accounting accounting(
-            long indexedPages, long indexedBlocks, java.util.Map<DeadReason, Long> deadBlocks, long deadPages) {
+    /** The accounting once everything is indexed; what was given up before it was read counts as free. */
+    Accounting accounting(Indexing indexing) {
         long overhead = 0;
         int used = 0;
         for (int segment = 0; segment < uses.length; segment++) {
-            if (uses[segment] != 0) {
+            if (uses[segment] != 0 && !givenUp.get(segment)) {
                 used++;
                 overhead += geometry.segmentPages() - payloadPages[segment];
             }
         }
         int free = uses.length - used;
         return new Accounting(
-                indexedPages,
-                deadPages,
+                indexing.indexedPages(),
+                indexing.deadPages(),
                 overhead,
                 (long) free * geometry.segmentPages(),
                 geometry.totalBytes() / io.orbitkv.nativeio.MemoryRegion.PAGE_BYTES,
-                indexedBlocks,
-                deadBlocks,
+                indexing.indexedBlocks(),
+                indexing.deadBlocks(),
                 used,
                 free);
+    }
+
+    /** Segments in use. */
+    int segmentsUsed() {
+        int used = 0;
+        for (long use : uses) {
+            used += use != 0 ? 1 : 0;
+        }
+        return used;
     }
 
     long useSequence(int segment) {

@@ -96,42 +96,55 @@ final class LogView implements AutoCloseable {
      */
     void fill(boolean checkUnsure) {
         long started = System.nanoTime();
-        if (lastEnd != OpeningKind.CLEAN || !fillFromSnapshot()) {
-            newIndex();
-            Indexing indexing = new Indexing(index, view.catalog(), notes, 0);
-            scan.readBlocks(indexing, checkUnsure && lastEnd == OpeningKind.POWER_LOSS);
-            namespaces = indexing.namespaces();
-            wrongBlocks = indexing.found().size();
-            accounting = scan.accounting(
-                    indexing.indexedPages(), indexing.indexedBlocks(), indexing.deadBlocks(), indexing.deadPages());
+        newIndex();
+        Indexing indexing = new Indexing(index, view.catalog(), 0);
+        if (lastEnd != OpeningKind.CLEAN || !fillFromSnapshot(indexing)) {
+            newIndex(); // without what a snapshot may have brought that does not count
+            indexing = new Indexing(index, view.catalog(), 0);
+            fillFromLog(indexing, checkUnsure && lastEnd == OpeningKind.POWER_LOSS);
         }
+        namespaces = indexing.namespaces();
+        wrongBlocks = indexing.found().size();
+        accounting = scan.accounting(indexing);
         indexNanos = System.nanoTime() - started;
     }
 
-    private boolean fillFromSnapshot() {
-        newIndex();
-        SnapshotLoad load = new SnapshotLoad(index, view.catalog(), scan);
-        String odd = Snapshot.readIndex(view.folders(), view.geometry(), marker, load::rowsOf);
-        odd = odd == null ? load.odd() : odd;
+    private void fillFromLog(Indexing indexing, boolean checkUnsure) {
+        scan.judge(checkUnsure);
+        scan.begin(FillGround.ALONE);
+        for (SegmentReader reader = scan.next(); reader != null; reader = scan.next()) {
+            indexing.begin(reader.segment());
+            for (int from = 0; from < reader.count(); ) {
+                from += indexing.prepare(reader, from);
+                indexing.publish();
+            }
+            scan.finishLook(reader);
+        }
+        scan.endReading();
+    }
+
+    private boolean fillFromSnapshot(Indexing indexing) {
+        int segments = view.geometry().segments();
+        SnapshotLoad load = new SnapshotLoad(indexing, scan, segments);
+        String odd;
+        try (SnapshotReader reader =
+                new SnapshotReader(view.folders(), view.geometry(), marker, load::rowsOf, new Object())) {
+            while (reader.step()) {
+                // a page a step
+            }
+            odd = reader.odd() == null ? load.odd() : reader.odd();
+        }
         if (odd != null) {
             notes.add("the snapshot does not count: " + odd + "; an opening scans the log");
             return false;
         }
         fromSnapshot = true;
         scan.takeFromCatalog();
-        namespaces = load.namespaces();
-        long listed = 0;
-        long payloadPages = 0;
-        for (int segment = 0; segment < view.geometry().segments(); segment++) {
-            listed += scan.blocks(segment);
-            payloadPages += scan.payloadPages(segment);
+        for (int segment = 0; segment < segments; segment++) {
+            if (!scan.isFree(segment)) {
+                indexing.bury(DeadReason.EVICTED, load.evictedBlocks(segment), load.evictedPages(segment));
+            }
         }
-        long evicted = listed - load.blocks();
-        accounting = scan.accounting(
-                load.pages(),
-                load.blocks(),
-                evicted == 0 ? Map.of() : Map.of(DeadReason.EVICTED, evicted),
-                payloadPages - load.pages());
         return true;
     }
 

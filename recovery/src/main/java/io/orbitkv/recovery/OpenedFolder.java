@@ -16,12 +16,12 @@ import java.util.List;
  * @param catalog open for writing
  * @param geometry the sizes of the log
  * @param logState what the log holds
- * @param index filled
+ * @param index being filled by {@code fill}
  * @param namespaces those that the catalog knows, each with its number in the index
  * @param nextPosition the position that the next accepted block gets
  * @param snapshotBytesMax most bytes that a snapshot may take in each folder
- * @param accounting where every page of the log went; whole
- * @param report what the opening met
+ * @param lostFolders data folders that held nothing of their store and were made anew
+ * @param fill fills the index, once it is stepped; the receiver's to close
  */
 public record OpenedFolder(
         DataFolders folders,
@@ -34,5 +34,15 @@ public record OpenedFolder(
         List<OpenedNamespace> namespaces,
         long nextPosition,
         long snapshotBytesMax,
-        Accounting accounting,
-        OpeningReport report) {}
+        List<String> lostFolders,
+        IndexFill fill) {
+    /** Where every page of the log went; null before the index is whole. */
+    public Accounting accounting() {
+        return fill.accounting();
+    }
+
+    /** What the opening met; null before the index is whole. */
+    public OpeningReport report() {
+        return fill.report();
+    }
+}

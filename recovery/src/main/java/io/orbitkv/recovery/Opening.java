@@ -15,8 +15,6 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.LogGeometry;
 import java.nio.ByteBuffer;
-import java.util.List;
-import java.util.Map;
 import org.agrona.concurrent.NanoClock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,11 +23,11 @@ import org.slf4j.LoggerFactory;
  * Opens the data folders of a store, mostly one, whatever state the last life of the store left them in, or makes a new store
  * in empty ones.
  *
- * <p>Steps: lock; read catalog and lock page; look at every segment's header; take the snapshot if a clean stop left one
- * that counts, otherwise scan the log; check that every page is accounted for. Up to here nothing was changed but the
- * pid in the lock page, so that an opening that refuses harms nothing. Then: remove the snapshot, seal what was left
- * open, begin the new epoch in the catalog, and say in the lock page that this boot of the machine has it. Where a store has
- * several folders and some of them hold nothing, those are lost: they are made anew before that, with their segments free.
+ * <p>Steps: lock; read catalog and lock page; look at every segment's header, and at what the catalog can't tell of the log.
+ * Up to here nothing was changed but the pid in the lock page, so that an opening that refuses harms nothing. Then: remove
+ * the snapshot's marker, seal what was left open, begin the new epoch in the catalog, and say in the lock page that this boot
+ * of the machine has it. Where a store has several folders and some of them hold nothing, those are lost: they are made
+ * anew before that, with their segments free. The index is filled afterwards, while the store serves: {@link IndexFill}.
  *
  * <p>Positions and use-sequences never repeat: the catalog holds an upper bound for each. A clean stop sets the exact
  * numbers, any other opening goes on behind the bound, and every opening raises the bounds by so much that no life can
@@ -57,6 +55,10 @@ public final class Opening {
     private Creation creation;
     private Catalog catalog;
     private PrefixIndex index;
+    private LogScan scan;
+    private long lockedNanos;
+    private long catalogNanos;
+    private long headersNanos;
 
     private Opening(
             DataFolders given, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
@@ -117,6 +119,9 @@ public final class Opening {
     }
 
     private void closeAll() {
+        if (scan != null) {
+            scan.close();
+        }
         if (index != null) {
             index.close();
         }
@@ -142,16 +147,16 @@ public final class Opening {
         for (DataFolder folder : given.list()) {
             folder.lock(FolderNames.LOCK, options.lockWaitNanos());
         }
+        lockedNanos = elapsed();
         set = FolderSet.look(given);
         folders = set.folders();
         creation = new Creation(folders, options, probe);
         if (set.isFresh()) {
             folders.list().forEach(foreign::refuse);
             catalog = creation.create(nowMillis());
-        } else {
-            catalog = Catalog.open(set.catalogPaths(), set.copies(), probe);
         }
-        CatalogContents contents = catalog.atOpening();
+        CatalogContents contents =
+                set.isFresh() ? catalog.atOpening() : set.copies().together();
         LogGeometry geometry = geometry(contents.identity());
         if (!set.isFresh()) {
             requireSameGeometry(contents.identity());
@@ -162,11 +167,18 @@ public final class Opening {
         });
         foreign.note(notes);
         set.announce(options.pid(), geometry.storeId());
-        try (LogScan scan = new LogScan(
-                folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress())) {
-            scan.readHeaders();
-            return finish(scan, contents, geometry, foreign);
+        catalogNanos = elapsed();
+        scan = new LogScan(folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress());
+        if (!options.flushesBeforeReuse()) {
+            scan.vouchesForNothing();
         }
+        scan.readHeaders();
+        if (catalog == null) {
+            catalog = Catalog.open(
+                    set.catalogPaths(), set.copies(), probe); // late: until here its library loads meanwhile
+        }
+        headersNanos = elapsed();
+        return finish(contents, geometry, foreign);
     }
 
     /** Whether any of the folders holds a store already, whose sizes stand. */
@@ -211,39 +223,61 @@ public final class Opening {
         });
     }
 
-    private OpenedFolder finish(LogScan scan, CatalogContents contents, LogGeometry geometry, Foreign foreign) {
+    private long elapsed() {
+        return clock.nanoTime() - startNanos;
+    }
+
+    private OpenedFolder finish(CatalogContents contents, LogGeometry geometry, Foreign foreign) {
         long epoch = contents.counter(CatalogCounter.EPOCH) + 1;
         OpeningKind kind = kind(contents);
-        Loaded loaded = null;
-        if (kind != OpeningKind.FRESH) {
-            loaded = loadSnapshot(scan, contents, geometry);
-        }
-        if (loaded != null) {
+        Snapshot.Marker marker = kind == OpeningKind.FRESH ? null : snapshot(contents, geometry);
+        if (marker != null) {
             kind = OpeningKind.CLEAN;
+            scan.takeFromCatalog();
         } else {
-            loaded = scanLog(scan, contents, geometry, kind == OpeningKind.POWER_LOSS);
+            scan.judge(kind == OpeningKind.POWER_LOSS);
         }
-        Accounting accounting = loaded.accounting.requireWhole(folders.path());
-        if (loaded.indexedBlocks != index.blocks()) {
-            throw new OrbitKvException(
-                    ErrorCode.ACCOUNTING,
-                    "the index of " + folders.path() + " has " + index.blocks()
-                            + " blocks after an opening that counted " + loaded.indexedBlocks + "; please report this");
-        }
+        long judgedNanos = elapsed();
+        index = factory.create(geometry);
+        Indexing indexing = new Indexing(index, contents, nowMillis());
         remake(contents.identity());
         catalog.level();
-        removeSnapshot();
+        removeSnapshot(marker != null);
         scan.repair();
-        long nextPosition = Math.max(Math.max(1, loaded.nextPosition), contents.counter(CatalogCounter.NEXT_POSITION));
+        long nextPosition = Math.max(1, contents.counter(CatalogCounter.NEXT_POSITION));
         long nextUse = Math.max(scan.lastUse() + 1, contents.counter(CatalogCounter.NEXT_USE_SEQUENCE));
         nextUse = Math.max(1, nextUse);
-        begin(scan, contents, kind, epoch, nextPosition, nextUse, loaded.foundWrong);
-        for (DataFolder folder : folders.list()) {
-            new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
+        begin(contents, kind, epoch, nextPosition, nextUse);
+        IndexFill.LockPages lockPages = () -> writeLockPages(epoch, geometry);
+        boolean checksFirst = kind == OpeningKind.POWER_LOSS;
+        if (!checksFirst) {
+            lockPages.write();
         }
-        OpeningReport report =
-                scan.report(clock.nanoTime() - startNanos, foreign.names(), foreign.bytes(), set.lostPaths());
-        LOG.info("{}: opened after {} in {} ms: {}", folders.path(), kind, report.nanos() / 1_000_000, accounting);
+        OpeningTimes times = new OpeningTimes(lockedNanos, catalogNanos, headersNanos, judgedNanos, elapsed(), 0);
+        LOG.info(
+                "{}: opened after {} in {} ms; {} segments are to be indexed",
+                folders.path(),
+                kind,
+                times.readyNanos() / 1_000_000,
+                scan.segmentsUsed());
+        IndexFill fill = new IndexFill(
+                folders,
+                geometry,
+                scan,
+                indexing,
+                catalog,
+                marker,
+                checksFirst ? lockPages : null,
+                new IndexFill.Met(foreign, set.lostPaths()),
+                clock,
+                probe,
+                options.progress(),
+                notes,
+                startNanos,
+                times);
+        if (marker == null && scan.segmentsUsed() == 0) {
+            fill.run(); // nothing to wait for
+        }
         return new OpenedFolder(
                 folders,
                 kind,
@@ -252,12 +286,19 @@ public final class Opening {
                 geometry,
                 scan.state(nextUse, nextPosition - 1),
                 index,
-                loaded.namespaces,
+                indexing.namespaces(),
                 nextPosition,
                 Budget.of(contents.identity().capBytes(), geometry.segmentBytes(), 1, folders.count())
                         .snapshotBytes(),
-                accounting,
-                report);
+                set.lostPaths(),
+                fill);
+    }
+
+    /** From here on a death of the process is no power loss any more: what the last one left was checked. */
+    private void writeLockPages(long epoch, LogGeometry geometry) {
+        for (DataFolder folder : folders.list()) {
+            new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
+        }
     }
 
     private OpeningKind kind(CatalogContents contents) {
@@ -267,60 +308,14 @@ public final class Opening {
         return set.isOfThisBoot(notes) ? OpeningKind.KILL : OpeningKind.POWER_LOSS;
     }
 
-    /** What index and counts came from. */
-    private record Loaded(
-            List<OpenedNamespace> namespaces,
-            Accounting accounting,
-            long indexedBlocks,
-            long nextPosition,
-            List<QuarantineRow> foundWrong) {}
-
-    private Loaded scanLog(LogScan scan, CatalogContents contents, LogGeometry geometry, boolean checkUnsure) {
-        index = factory.create(geometry);
-        Indexing indexing = new Indexing(index, contents, notes, nowMillis());
-        scan.readBlocks(indexing, checkUnsure);
-        Accounting accounting = scan.accounting(
-                indexing.indexedPages(), indexing.indexedBlocks(), indexing.deadBlocks(), indexing.deadPages());
-        return new Loaded(
-                indexing.namespaces(),
-                accounting,
-                indexing.indexedBlocks(),
-                indexing.lastBirth() + 1,
-                indexing.found());
-    }
-
-    /** Loads the snapshot, or answers null and leaves no index where it does not count after all. */
-    private Loaded loadSnapshot(LogScan scan, CatalogContents contents, LogGeometry geometry) {
+    /** The marker of a snapshot that counts for this state of catalog and log, or null. */
+    private Snapshot.Marker snapshot(CatalogContents contents, LogGeometry geometry) {
         Snapshot.Marker marker = Snapshot.readMarker(folders, geometry, contents, notes);
-        if (marker == null || !scan.agreesWithCatalog()) {
-            return null;
-        }
-        index = factory.create(geometry);
-        SnapshotLoad load = new SnapshotLoad(index, contents, scan);
-        String odd = Snapshot.readIndex(folders, geometry, marker, load::rowsOf);
-        if (odd == null) {
-            odd = load.odd();
-        }
-        if (odd != null) {
-            notes.add("the snapshot does not count: " + odd + "; the log is scanned");
-            index.close();
-            index = null;
-            return null;
-        }
-        scan.takeFromCatalog();
-        long listed = 0;
-        long payloadPages = 0;
-        for (int segment = 0; segment < geometry.segments(); segment++) {
-            listed += scan.blocks(segment);
-            payloadPages += scan.payloadPages(segment);
-        }
-        long evicted = listed - load.blocks();
-        Map<DeadReason, Long> dead = evicted == 0 ? Map.of() : Map.of(DeadReason.EVICTED, evicted);
-        Accounting accounting = scan.accounting(load.pages(), load.blocks(), dead, payloadPages - load.pages());
-        return new Loaded(load.namespaces(), accounting, load.blocks(), marker.nextPosition(), List.of());
+        return marker != null && scan.agreesWithCatalog() ? marker : null;
     }
 
-    private void removeSnapshot() {
+    /** Nothing is changed before the markers are gone: an index without marker counts for nothing, whoever dies when. */
+    private void removeSnapshot(boolean isNeeded) {
         if (!Snapshot.exists(folders)) {
             return;
         }
@@ -329,22 +324,17 @@ public final class Opening {
             probe.enter(CrashWindow.SNAPSHOT_MARKER);
             Snapshot.removeMarkers(folders);
             probe.leave(CrashWindow.SNAPSHOT_MARKER);
-            Snapshot.removeIndexes(folders);
+            if (!isNeeded) {
+                Snapshot.removeRest(folders);
+            }
         } finally {
             probe.leave(CrashWindow.SNAPSHOT);
         }
     }
 
-    private void begin(
-            LogScan scan,
-            CatalogContents contents,
-            OpeningKind kind,
-            long epoch,
-            long nextPosition,
-            long nextUse,
-            List<QuarantineRow> foundWrong) {
+    private void begin(CatalogContents contents, OpeningKind kind, long epoch, long nextPosition, long nextUse) {
         try (Catalog.Batch batch = catalog.begin()) {
-            for (SegmentRow row : scan.changedRows(options.flushesBeforeReuse())) {
+            for (SegmentRow row : scan.changedRows()) {
                 batch.putSegment(row);
             }
             for (QuarantineRow row : contents.quarantine()) {
@@ -355,13 +345,9 @@ public final class Opening {
                     batch.removeQuarantine(row);
                 }
             }
-            for (QuarantineRow row : foundWrong) {
-                batch.putQuarantine(row);
-            }
             batch.setCounter(CatalogCounter.EPOCH, epoch);
             batch.setCounter(CatalogCounter.NEXT_POSITION, nextPosition + POSITION_STRIDE);
             batch.setCounter(CatalogCounter.NEXT_USE_SEQUENCE, nextUse + USE_SEQUENCE_STRIDE);
-            batch.addCounter(CatalogCounter.WRONG_BLOCKS, foundWrong.size());
             if (kind == OpeningKind.KILL) {
                 batch.addCounter(CatalogCounter.KILLS, 1);
             } else if (kind == OpeningKind.POWER_LOSS) {

@@ -31,17 +31,17 @@ public record OpeningOptions(
     /** Long enough for a drive to finish what a killed process had in flight. */
     public static final long LOCK_WAIT_NANOS = 2_000_000_000L;
 
-    private static final int READ_THREADS_MAX = 16;
+    /** They wait for the drive nearly all the time, so that few cores are no reason for fewer. */
+    private static final int READ_THREADS = 16;
 
     /** The default way to open a folder with a cap. */
     public static OpeningOptions of(long capBytes) {
-        int threads = Math.min(READ_THREADS_MAX, 4 * Runtime.getRuntime().availableProcessors());
         return new OpeningOptions(
                 capBytes,
                 0,
                 SEGMENTS_MIN,
                 LOCK_WAIT_NANOS,
-                threads,
+                READ_THREADS,
                 0,
                 true,
                 ProcessHandle.current().pid(),

@@ -23,6 +23,11 @@ final class ReaderPool implements AutoCloseable {
 
     private final List<SegmentReader> readers = new ArrayList<>();
     private final ExecutorService threads;
+    private final Deque<SegmentReader> idle = new ArrayDeque<>();
+    private final Deque<CompletableFuture<SegmentReader>> running = new ArrayDeque<>();
+    private int[] wanted = {};
+    private Reading how;
+    private int next;
 
     ReaderPool(DataFolders folders, LogGeometry geometry, int threadCount) {
         int count = Math.max(1, Math.min(threadCount, geometry.segments()));
@@ -52,36 +57,64 @@ final class ReaderPool implements AutoCloseable {
      * @param use on the caller's thread, in order; the reader holds what was read until this returns
      */
     void each(int[] segments, Reading reading, Consumer<SegmentReader> use) {
-        if (threads == null) {
-            for (int segment : segments) {
-                reading.read(readers.get(0), segment);
-                use.accept(readers.get(0));
-            }
-            return;
-        }
-        Deque<SegmentReader> idle = new ArrayDeque<>(readers);
-        Deque<CompletableFuture<SegmentReader>> running = new ArrayDeque<>();
+        begin(segments, reading);
         try {
-            for (int next = 0; next < segments.length || !running.isEmpty(); ) {
-                while (next < segments.length && !idle.isEmpty()) {
-                    SegmentReader reader = idle.poll();
-                    int segment = segments[next++];
-                    running.add(CompletableFuture.supplyAsync(
-                            () -> {
-                                reading.read(reader, segment);
-                                return reader;
-                            },
-                            threads));
-                }
-                SegmentReader done = join(running.poll());
+            for (SegmentReader done = next(); done != null; done = next()) {
                 use.accept(done);
-                idle.add(done);
+                giveBack(done);
             }
         } finally {
-            for (CompletableFuture<SegmentReader> left : running) {
-                left.handle((reader, failure) -> reader).join();
+            end();
+        }
+    }
+
+    /** Begins to read segments; {@link #next} hands them on, and {@link #end} ends it in any case. */
+    void begin(int[] segments, Reading reading) {
+        wanted = segments;
+        how = reading;
+        next = 0;
+        idle.clear();
+        idle.addAll(readers);
+    }
+
+    /** The next segment in the order that was asked for; null when all were handed on. The reader is lent. */
+    SegmentReader next() {
+        while (next < wanted.length && !idle.isEmpty()) {
+            SegmentReader reader = idle.poll();
+            int segment = wanted[next++];
+            if (threads == null) {
+                how.read(reader, segment);
+                return reader;
+            }
+            Reading reading = how;
+            running.add(CompletableFuture.supplyAsync(
+                    () -> {
+                        reading.read(reader, segment);
+                        return reader;
+                    },
+                    threads));
+        }
+        return running.isEmpty() ? null : join(running.poll());
+    }
+
+    /** Gives a reader back that {@link #next} lent. */
+    void giveBack(SegmentReader reader) {
+        idle.add(reader);
+    }
+
+    /** Waits for reads under way and forgets what they bring; the readers that were not handed on. */
+    List<SegmentReader> end() {
+        List<SegmentReader> left = new ArrayList<>();
+        for (CompletableFuture<SegmentReader> reading : running) {
+            SegmentReader reader = reading.handle((done, failure) -> failure == null ? done : null)
+                    .join();
+            if (reader != null) {
+                left.add(reader);
             }
         }
+        running.clear();
+        next = wanted.length;
+        return left;
     }
 
     private static SegmentReader join(CompletableFuture<SegmentReader> reading) {
@@ -95,7 +128,7 @@ final class ReaderPool implements AutoCloseable {
         }
     }
 
-    /** A reader for the caller's own use, while {@link #each} is not running. */
+    /** A reader for the caller's own use, while nothing is read. */
     SegmentReader own() {
         return readers.get(0);
     }

@@ -109,10 +109,29 @@ final class SegmentReader implements AutoCloseable {
 
     /** Reads the listings of a segment's use: of its footer, and where that doesn't count, of its batches. */
     void read(int number, long use) {
-        fromFooter = readFooter(number, use) == Verdict.VALID;
+        read(number, use, 0);
+    }
+
+    /**
+     * The same with one read where it is known how many blocks there are.
+     *
+     * @param blocks how many the footer lists; 0, or another number: it is found out
+     */
+    void read(int number, long use, int blocks) {
+        fromFooter = readFooterOf(number, use, blocks) || readFooter(number, use) == Verdict.VALID;
         if (!fromFooter) {
             readBatches(number, use);
         }
+    }
+
+    private boolean readFooterOf(int number, long use, int blocks) {
+        int pages = Footer.pagesFor(blocks);
+        if (blocks == 0 || pages > Footer.pagesMax(geometry)) {
+            return false;
+        }
+        begin(number, use);
+        read(geometry.segmentPages() - pages, pages, listings, 0);
+        return decodeFooter(pages) == Verdict.VALID;
     }
 
     /** Reads the footer of a segment's use. */
@@ -132,7 +151,11 @@ final class SegmentReader implements AutoCloseable {
         } else {
             read(first, pages, listings, 0);
         }
-        footerVerdict = footer.decode(listings, 0, pages, number, use);
+        return decodeFooter(pages);
+    }
+
+    private Verdict decodeFooter(int pages) {
+        footerVerdict = footer.decode(listings, 0, pages, segment, useSequence);
         if (footerVerdict == Verdict.VALID) {
             count = footer.count();
             batches = footer.batches();
@@ -356,6 +379,11 @@ final class SegmentReader implements AutoCloseable {
 
     int payloadPages() {
         return payloadPages;
+    }
+
+    /** Blocks whose bytes were read and don't match their checksums. */
+    int wrongCount() {
+        return wrong.cardinality();
     }
 
     boolean isWrong(int i) {

@@ -37,20 +37,20 @@ import java.util.Map;
  * </pre>
  */
 final class Snapshot {
-    private static final int PAGE_BYTES = MemoryRegion.PAGE_BYTES;
-    private static final int VERSION = 1;
-    private static final long INDEX_MAGIC = magic("OKVSNAP1");
+    static final int PAGE_BYTES = MemoryRegion.PAGE_BYTES;
+    static final int VERSION = 1;
+    static final long INDEX_MAGIC = magic("OKVSNAP1");
     private static final long MARKER_MAGIC = magic("OKVMARK1");
-    private static final int NAMESPACE_BYTES = 16;
-    private static final int ROW_BYTES = 40;
+    static final int NAMESPACE_BYTES = 16;
+    static final int ROW_BYTES = 40;
     private static final int TABLE_BYTES = 4080;
-    private static final int NAMESPACES_A_PAGE = TABLE_BYTES / NAMESPACE_BYTES;
-    private static final int ROWS_A_PAGE = TABLE_BYTES / ROW_BYTES;
-    private static final int PAGE_NUMBER = TABLE_BYTES;
-    private static final int PAGE_COUNT = TABLE_BYTES + 4;
-    private static final int PAGE_CRC = PAGE_BYTES - Integer.BYTES;
-    private static final int PIECE_PAGES = 256;
-    private static final int CONTINUES_RUN = 1;
+    static final int NAMESPACES_A_PAGE = TABLE_BYTES / NAMESPACE_BYTES;
+    static final int ROWS_A_PAGE = TABLE_BYTES / ROW_BYTES;
+    static final int PAGE_NUMBER = TABLE_BYTES;
+    static final int PAGE_COUNT = TABLE_BYTES + 4;
+    static final int PAGE_CRC = PAGE_BYTES - Integer.BYTES;
+    static final int PIECE_PAGES = 256;
+    static final int CONTINUES_RUN = 1;
 
     private Snapshot() {}
 
@@ -316,7 +316,7 @@ final class Snapshot {
         folder.unlink(FolderNames.INDEX);
     }
 
-    /** Removes the markers, durably: from here on no snapshot counts. */
+    /** Removes the markers, durably: from here on the snapshot counts for nothing. */
     static void removeMarkers(DataFolders folders) {
         for (DataFolder folder : folders.list()) {
             folder.unlink(FolderNames.MARKER);
@@ -324,8 +324,8 @@ final class Snapshot {
         }
     }
 
-    /** Removes indexes, durably; the markers have gone before. */
-    static void removeIndexes(DataFolders folders) {
+    /** Removes what is left of a snapshot without a marker, durably. */
+    static void removeRest(DataFolders folders) {
         for (DataFolder folder : folders.list()) {
             folder.unlink(FolderNames.MARKER_NEW);
             folder.unlink(FolderNames.INDEX);
@@ -429,151 +429,11 @@ final class Snapshot {
      * @return null when all of it was good and taken; otherwise what was not
      */
     static String readIndex(DataFolders folders, LogGeometry geometry, Marker marker, RowTakers takers) {
-        if (marker.indexBytes() < PAGE_BYTES || marker.indexBytes() % PAGE_BYTES != 0) {
-            return "its marker says that it has " + marker.indexBytes() + " bytes";
-        }
-        IndexReader reader = new IndexReader(geometry, marker, takers);
-        try (MemoryRegion piece =
-                MemoryRegion.anonymous((long) PIECE_PAGES * PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
-            for (int part = 0; part < folders.count(); part++) {
-                long bytes = pagesOfPart(marker.indexBytes() / PAGE_BYTES, folders.count(), part) * PAGE_BYTES;
-                String odd = bytes == 0 ? null : readPart(folders.get(part), bytes, reader, piece);
-                if (odd != null) {
-                    return odd;
-                }
+        try (SnapshotReader reader = new SnapshotReader(folders, geometry, marker, takers, new Object())) {
+            while (reader.step()) {
+                // a page a step
             }
-            return reader.end();
-        }
-    }
-
-    private static String readPart(DataFolder folder, long bytes, IndexReader reader, MemoryRegion piece) {
-        if (!folder.exists(FolderNames.INDEX)) {
-            return "it is missing";
-        }
-        try (StorageFile file = folder.open(FolderNames.INDEX, false)) {
-            if (file.bytes() != bytes) {
-                return "it has " + file.bytes() + " bytes and should have " + bytes;
-            }
-            return reader.read(file, piece);
-        }
-    }
-
-    private static final class IndexReader {
-        private final LogGeometry geometry;
-        private final Marker marker;
-        private final RowTakers takers;
-        private final BlockChecksum whole = new BlockChecksum();
-        private final BlockChecksum pageChecksum = new BlockChecksum();
-        private final List<Long> id64s = new ArrayList<>();
-        private final List<Integer> epochs = new ArrayList<>();
-        private int namespaces;
-        private long rows;
-        private long rowsTaken;
-        private RowTaker taker;
-        private int pagesRead;
-
-        IndexReader(LogGeometry geometry, Marker marker, RowTakers takers) {
-            this.geometry = geometry;
-            this.marker = marker;
-            this.takers = takers;
-        }
-
-        String read(StorageFile file, MemoryRegion piece) {
-            long bytes = file.bytes();
-            for (long done = 0; done < bytes; ) {
-                int length = (int) Math.min(piece.bytes(), bytes - done);
-                file.read(done, piece, 0, length);
-                whole.update(piece, 0, length);
-                for (int at = 0; at < length; at += PAGE_BYTES) {
-                    String odd = readPage(piece, at, pagesRead++);
-                    if (odd != null) {
-                        return odd;
-                    }
-                }
-                done += length;
-            }
-            return null;
-        }
-
-        /** What is wrong with all of it, once the last part was read. */
-        String end() {
-            if (rowsTaken != rows || id64s.size() != namespaces) {
-                return "it has " + rowsTaken + " of " + rows + " rows";
-            }
-            return whole.value() == marker.indexChecksum() ? null : "it does not match the marker's checksum";
-        }
-
-        private String readPage(MemoryRegion piece, int at, int number) {
-            if (piece.getInt((long) at + PAGE_NUMBER) != number
-                    || piece.getInt((long) at + PAGE_CRC)
-                            != pageChecksum.reset().update(piece, at, PAGE_CRC).value()) {
-                return "page " + number + " is damaged";
-            }
-            int count = piece.getInt((long) at + PAGE_COUNT);
-            if (number == 0) {
-                return readHeader(piece, at);
-            }
-            if (id64s.size() < namespaces) {
-                if (count < 1 || count > NAMESPACES_A_PAGE) {
-                    return "page " + number + " counts " + count;
-                }
-                for (int i = 0; i < count; i++) {
-                    id64s.add(piece.getLong(at + (long) i * NAMESPACE_BYTES));
-                    epochs.add(piece.getInt(at + (long) i * NAMESPACE_BYTES + 8));
-                }
-                return null;
-            }
-            if (count < 1 || count > ROWS_A_PAGE) {
-                return "page " + number + " counts " + count;
-            }
-            if (taker == null) {
-                taker = takers.after(new NamespaceList(id64s, epochs));
-            }
-            for (int i = 0; i < count; i++) {
-                if (!readRow(piece, at + (long) i * ROW_BYTES)) {
-                    return "row " + (rowsTaken + i) + " does not fit the log";
-                }
-            }
-            rowsTaken += count;
-            return null;
-        }
-
-        private String readHeader(MemoryRegion piece, int at) {
-            byte[] id = new byte[LogGeometry.STORE_ID_BYTES];
-            piece.copyTo(at + 32L, id, 0, id.length);
-            namespaces = piece.getInt(at + 12L);
-            rows = piece.getLong(at + 16L);
-            boolean good = piece.getLong(at) == INDEX_MAGIC
-                    && piece.getInt(at + 8L) == VERSION
-                    && piece.getLong(at + 24L) == marker.epoch()
-                    && Arrays.equals(id, geometry.storeId())
-                    && namespaces >= 0
-                    && rows >= 0;
-            return good ? null : "its header does not fit the marker";
-        }
-
-        private boolean readRow(MemoryRegion piece, long at) {
-            int namespace = piece.getInt(at + 36);
-            int segment = piece.getInt(at + 16);
-            int page = piece.getShort(at + 20) & 0xFFFF;
-            int stored = piece.getInt(at + 24);
-            return namespace >= 0
-                    && namespace < namespaces
-                    && segment >= 0
-                    && segment < geometry.segments()
-                    && stored >= 1
-                    && page >= 2
-                    && page + (long) Extent.pages(stored) <= geometry.segmentPages()
-                    && taker.take(
-                            namespace,
-                            (piece.getShort(at + 22) & CONTINUES_RUN) != 0,
-                            piece.getLong(at),
-                            piece.getLong(at + 8),
-                            segment,
-                            page,
-                            stored,
-                            piece.getInt(at + 28),
-                            piece.getInt(at + 32));
+            return reader.odd();
         }
     }
 }

@@ -1,64 +1,64 @@
 package io.orbitkv.recovery;
 
-import io.orbitkv.index.CatalogContents;
-import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.Extent;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 
 /** Takes the rows of a snapshot into the index. */
-final class SnapshotLoad {
-    private final PrefixIndex index;
+final class SnapshotLoad implements Snapshot.RowTaker {
+    private final Indexing indexing;
     private final LogScan scan;
-    private final Map<Long, OpenedNamespace> byId64 = new HashMap<>();
-    private final List<OpenedNamespace> namespaces = new ArrayList<>();
     private final long[] pagesOf;
     private final int[] blocksOf;
-    private long blocks;
-    private long pages;
+    private long[] id64s;
+    private int[] epochs;
 
-    SnapshotLoad(PrefixIndex index, CatalogContents contents, LogScan scan) {
-        this.index = index;
+    // The row before, whose run the next one may continue.
+    private long lastKey0;
+    private long lastTag;
+
+    SnapshotLoad(Indexing indexing, LogScan scan, int segments) {
+        this.indexing = indexing;
         this.scan = scan;
-        this.pagesOf = new long[contents.identity().segments()];
-        this.blocksOf = new int[contents.identity().segments()];
-        contents.namespaces().forEach(row -> {
-            OpenedNamespace opened = new OpenedNamespace(row, index.newNamespace());
-            namespaces.add(opened);
-            byId64.put(row.id64(), opened);
-        });
+        this.pagesOf = new long[segments];
+        this.blocksOf = new int[segments];
     }
 
     Snapshot.RowTaker rowsOf(Snapshot.NamespaceList list) {
-        int[] numbers = new int[list.id64s().size()];
-        for (int i = 0; i < numbers.length; i++) {
-            OpenedNamespace known = byId64.get(list.id64s().get(i));
-            numbers[i] = known != null && known.row().epoch() == list.epochs().get(i) ? known.number() : -1;
+        id64s = list.id64s().stream().mapToLong(Long::longValue).toArray();
+        epochs = list.epochs().stream().mapToInt(Integer::intValue).toArray();
+        return this;
+    }
+
+    @Override
+    public boolean take(
+            int namespace,
+            boolean continuesRun,
+            long key0,
+            long tag,
+            int segment,
+            int page,
+            int stored,
+            int checksum,
+            int depth) {
+        if (!scan.isSealedInCatalog(segment) || !indexing.knew(id64s[namespace], epochs[namespace])) {
+            return false;
         }
-        return (namespace, continuesRun, key0, tag, segment, page, stored, checksum, depth) -> {
-            int number = numbers[namespace];
-            int taken = Extent.pages(stored);
-            boolean good = number >= 0
-                    && scan.isSealedInCatalog(segment)
-                    && index.load(
-                            number,
-                            continuesRun,
-                            key0,
-                            tag,
-                            Extent.pack(segment, page, Indexing.GENERATION),
-                            stored,
-                            checksum,
-                            depth);
-            if (good) {
-                blocks++;
-                pages += taken;
-                pagesOf[segment] += taken;
-                blocksOf[segment]++;
-            }
-            return good;
-        };
+        indexing.takeRow(
+                id64s[namespace],
+                epochs[namespace],
+                continuesRun,
+                lastKey0,
+                lastTag,
+                key0,
+                tag,
+                Extent.pack(segment, page, Indexing.GENERATION),
+                stored,
+                checksum,
+                depth);
+        pagesOf[segment] += Extent.pages(stored);
+        blocksOf[segment]++;
+        lastKey0 = key0;
+        lastTag = tag;
+        return true;
     }
 
     /** What does not fit the catalog's counts; null when all does. */
@@ -72,15 +72,12 @@ final class SnapshotLoad {
         return null;
     }
 
-    List<OpenedNamespace> namespaces() {
-        return namespaces;
+    /** Blocks of a segment that the catalog lists and the snapshot does not hold: they had left the index. */
+    int evictedBlocks(int segment) {
+        return scan.blocksInCatalog(segment) - blocksOf[segment];
     }
 
-    long blocks() {
-        return blocks;
-    }
-
-    long pages() {
-        return pages;
+    long evictedPages(int segment) {
+        return scan.payloadPagesInCatalog(segment) - pagesOf[segment];
     }
 }

@@ -266,8 +266,8 @@ final class BadInputTest {
                 opened.namespaces(),
                 opened.nextPosition(),
                 8192,
-                opened.accounting(),
-                opened.report());
+                opened.lostFolders(),
+                opened.fill());
         assertFalse(CleanStop.write(tight, tight.namespaces(), 100, 100, io.orbitkv.nativeio.WindowProbe.NONE));
         life.close();
         stillGood();

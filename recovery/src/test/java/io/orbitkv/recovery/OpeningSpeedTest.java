@@ -64,7 +64,13 @@ final class OpeningSpeedTest {
 
     private static void log(String what, Opened life, long blocks) {
         long nanos = life.folder.report().nanos();
-        LOG.info("{} of {} blocks: {} ms, {} ns a block", what, blocks, nanos / 1_000_000, nanos / blocks);
+        LOG.info(
+                "{} of {} blocks: {} ms, {} ns a block, {}",
+                what,
+                blocks,
+                nanos / 1_000_000,
+                nanos / blocks,
+                life.folder.fill().times());
         assertTrue(nanos / blocks < NANOS_A_BLOCK_MAX, what + " took " + nanos + " ns");
     }
 
@@ -130,6 +136,7 @@ final class OpeningSpeedTest {
                 },
                 SystemNanoClock.INSTANCE,
                 WindowProbe.NONE);
+        opened.fill().run();
         return new Opened(host, opened, one, nvme[0]);
     }
 }

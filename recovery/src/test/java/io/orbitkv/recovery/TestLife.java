@@ -42,6 +42,7 @@ final class TestLife implements AutoCloseable {
         boolean good = false;
         try {
             this.opened = Opening.open(folders, options, this::index, SystemNanoClock.INSTANCE, probe);
+            fill();
             good = true;
         } finally {
             if (!good) {
@@ -50,6 +51,21 @@ final class TestLife implements AutoCloseable {
         }
         assertTrue(opened.accounting().isWhole(), opened.accounting().toString());
         assertEquals(opened.index().blocks(), opened.accounting().indexedBlocks());
+    }
+
+    /** Fills the index to its end; whoever dies on the way leaves what a store would have left. */
+    private void fill() {
+        boolean good = false;
+        try {
+            opened.fill().run();
+            good = true;
+        } finally {
+            if (!good) {
+                opened.fill().close();
+                opened.catalog().close();
+                opened.index().close();
+            }
+        }
     }
 
     private PrefixIndex index(LogGeometry geometry) {

@@ -10,6 +10,9 @@ interface Driver {
     /** Starts one more agent, which is stopped before the others. */
     void startBeside(Agent agent);
 
+    /** Starts to fill the index, which ends by itself, or with {@link #stop} before all else. */
+    void startFill(Filling filling);
+
     /** Stops the agents cleanly; false when the log could not be brought to a clean end in time. */
     boolean stop();
 }

@@ -12,6 +12,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.WindowProbe;
+import io.orbitkv.recovery.IndexFill;
 import io.orbitkv.recovery.OpenedNamespace;
 import io.orbitkv.tiers.LogGeometry;
 import java.util.ArrayList;
@@ -37,6 +38,7 @@ final class Families {
     private final LogGeometry geometry;
     private final int hostSegmentBytes;
     private final WindowProbe probe;
+    private final IndexFill fill;
     private final Map<Long, NamespaceRow> known = new HashMap<>();
     private final Map<Long, Integer> numbers = new HashMap<>();
     private final Map<Family, FamilyHandle> open = new HashMap<>();
@@ -52,6 +54,7 @@ final class Families {
             LogGeometry geometry,
             int hostSegmentBytes,
             WindowProbe probe,
+            IndexFill fill,
             List<OpenedNamespace> atOpening) {
         this.store = store;
         this.catalog = catalog;
@@ -60,6 +63,7 @@ final class Families {
         this.geometry = geometry;
         this.hostSegmentBytes = hostSegmentBytes;
         this.probe = probe;
+        this.fill = fill;
         for (OpenedNamespace opened : atOpening) {
             known.put(opened.row().id64(), opened.row());
             numbers.put(opened.row().id64(), opened.number());
@@ -184,6 +188,7 @@ final class Families {
         synchronized (writerLock) {
             int number = index.newNamespace();
             index.retire(shard.binding().indexNumber());
+            fill.cleared(shard.namespace().id64(), epoch, number);
             numbers.put(shard.namespace().id64(), number);
             shard.rebind(bind(shard.namespace().id64(), new ShardHandle.Binding(number, epoch)));
         }

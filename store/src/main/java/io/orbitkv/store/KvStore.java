@@ -14,6 +14,8 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Resources;
 import io.orbitkv.nativeio.Tier;
 import io.orbitkv.recovery.CleanStop;
+import io.orbitkv.recovery.FillState;
+import io.orbitkv.recovery.IndexFill;
 import io.orbitkv.recovery.OpenedFolder;
 import io.orbitkv.recovery.Opening;
 import io.orbitkv.recovery.OpeningOptions;
@@ -51,6 +53,7 @@ public final class KvStore implements AutoCloseable {
     /** Where nobody wants flushes, the catalog's are not to be the drive's only ones: recovery decides without it. */
     private static final long COMMIT_SELDOM_NANOS = 10_000_000_000L;
 
+    private static final long MILLIS_MAX = 1L << 40;
     private static final int LINGER_NANOS = 1_000_000;
     private static final int BATCH_BYTES_MAX = 16 << 20;
     private static final int READ_QUEUE_BATCHES = 256;
@@ -71,6 +74,7 @@ public final class KvStore implements AutoCloseable {
     private final NanoClock clock;
     private final DataFolders folders;
     private final OpenedFolder opened;
+    private final IndexFill fill;
     private final Catalog catalog;
     private final HostTier host;
     private final Generations logGenerations;
@@ -87,7 +91,7 @@ public final class KvStore implements AutoCloseable {
     private final QueryPath queries;
     private final RestorePath restores;
     private final Driver driver;
-    private final OpenReport report;
+    private final long openNanos;
     private final OwnBytes ownBytes;
 
     /**
@@ -100,6 +104,7 @@ public final class KvStore implements AutoCloseable {
      */
     public static KvStore open(StoreOptions options) {
         Objects.requireNonNull(options, "options");
+        Catalog.warmUp();
         Resources folders = new Resources();
         try {
             List<DataFolder> given = new ArrayList<>();
@@ -159,8 +164,10 @@ public final class KvStore implements AutoCloseable {
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(given, sized(opening, options, sizes, given), maker, clock, options.probe());
+            fill = opened.fill();
             folders = opened.folders();
             catalog = made.keep(opened.catalog());
+            made.keep(fill);
             index = maker.index();
             logGenerations = maker.generations();
             SegmentBook segments = new SegmentBook(opened.geometry().segments());
@@ -172,6 +179,7 @@ public final class KvStore implements AutoCloseable {
                     opened.geometry(),
                     sizes.hostSegmentBytes(),
                     options.probe(),
+                    fill,
                     opened.namespaces());
             listener = new LogListener(writerLock, index, host, segments, families::numberOf);
             nvme = made.keep(new NvmeTier(
@@ -235,12 +243,8 @@ public final class KvStore implements AutoCloseable {
             if (admission.isSelective()) {
                 driver.startBeside(admission);
             }
-            report = new OpenReport(
-                    opened.kind(),
-                    opened.epoch(),
-                    opened.accounting(),
-                    System.nanoTime() - started,
-                    opened.report().lostFolders());
+            openNanos = System.nanoTime() - started;
+            driver.startFill(new Filling(writerLock, nvme, fill));
             made.release();
         } finally {
             made.close();
@@ -604,9 +608,41 @@ public final class KvStore implements AutoCloseable {
         return opened.geometry().segmentBytes();
     }
 
-    /** What opening found. */
+    /** What opening found, as far as it is known: the index is filled while the store serves. Any thread. */
     public OpenReport openReport() {
-        return report;
+        return new OpenReport(
+                opened.kind(),
+                opened.epoch(),
+                fill.accounting(),
+                openNanos,
+                opened.lostFolders(),
+                fill.state(),
+                fill.share(),
+                fill.times());
+    }
+
+    /**
+     * Waits until the index is whole. Until then a block of an earlier life may be missed that is found a moment later;
+     * what is found is right, and nothing of an engine has to wait.
+     *
+     * @param timeoutMillis longest wait; 0 only looks
+     * @return whether it is whole
+     * @throws OrbitKvException why the index could not be filled to its end; what is indexed is served all the same
+     */
+    public boolean awaitWhole(long timeoutMillis) {
+        gate.enter();
+        try {
+            long deadline = System.nanoTime() + Math.min(timeoutMillis, MILLIS_MAX) * 1_000_000;
+            while (fill.state() == FillState.FILLING && System.nanoTime() - deadline < 0) {
+                driver.pause();
+            }
+            if (fill.state() == FillState.FAILED) {
+                throw fill.failure();
+            }
+            return fill.state() == FillState.WHOLE;
+        } finally {
+            gate.leave();
+        }
     }
 
     /** Position of the last block that was sent to the drive. */
@@ -688,7 +724,9 @@ public final class KvStore implements AutoCloseable {
                     leases.bytes(),
                     ownBytes.now(),
                     catalog.identity().capBytes(),
-                    admission.stats(counters));
+                    admission.stats(counters),
+                    fill.state(),
+                    fill.share());
         } finally {
             gate.leave();
         }
@@ -753,7 +791,9 @@ public final class KvStore implements AutoCloseable {
     private void stop() {
         boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
         upkeep.commit();
-        if (clean) {
+        // Where the index is not whole there is nothing to be written out: the next opening scans the log, as after a
+        // kill.
+        if (clean && fill.state() == FillState.WHOLE) {
             CleanStop.write(
                     opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());
         }

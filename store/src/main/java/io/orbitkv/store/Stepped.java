@@ -15,6 +15,7 @@ final class Stepped implements Driver {
     private final AgentInvoker logInvoker;
     private final AgentInvoker upkeepInvoker;
     private AgentInvoker besideInvoker;
+    private Filling fill;
 
     Stepped(NvmeTier log, Upkeep upkeep) {
         this.log = log;
@@ -38,7 +39,8 @@ final class Stepped implements Driver {
     @Override
     public void pause() {
         int beside = besideInvoker == null ? 0 : besideInvoker.invoke();
-        if (logInvoker.invoke() + upkeepInvoker.invoke() + beside == 0) {
+        int filled = fill != null && fill.step() ? 1 : 0;
+        if (logInvoker.invoke() + upkeepInvoker.invoke() + beside + filled == 0) {
             log.await(IDLE_NANOS);
         }
     }
@@ -50,7 +52,15 @@ final class Stepped implements Driver {
     }
 
     @Override
+    public void startFill(Filling filling) {
+        fill = filling;
+    }
+
+    @Override
     public boolean stop() {
+        if (fill != null) {
+            fill.close();
+        }
         for (int step = 0; step < STOP_STEPS_MAX; step++) {
             if (log.stop()) {
                 log.onClose();

@@ -1,5 +1,7 @@
 package io.orbitkv.store;
 
+import io.orbitkv.recovery.FillState;
+
 /**
  * What a store has done since it was opened, and what it holds: a snapshot whose numbers were read one after the other.
  * Blocks count once for each shard.
@@ -54,6 +56,8 @@ package io.orbitkv.store;
  * @param ownBytes bytes that the store's files take on the drive
  * @param capBytes most bytes that they may take
  * @param admission what was let onto the drive
+ * @param fill whether blocks of earlier lives are still being indexed
+ * @param filledShare the part of them that is, 0 to 1
  */
 public record StoreStats(
         long savedBlocks,
@@ -105,4 +109,6 @@ public record StoreStats(
         long leasedBytes,
         long ownBytes,
         long capBytes,
-        AdmissionStats admission) {}
+        AdmissionStats admission,
+        FillState fill,
+        double filledShare) {}

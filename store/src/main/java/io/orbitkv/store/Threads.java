@@ -9,7 +9,7 @@ import org.agrona.concurrent.BackoffIdleStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Production threading: the log and upkeep on a thread each. */
+/** Production threading: the log and upkeep on a thread each, and one that fills the index until it is whole. */
 final class Threads implements Driver {
     private static final Logger LOG = LoggerFactory.getLogger(Threads.class);
 
@@ -32,6 +32,8 @@ final class Threads implements Driver {
     private final Thread upkeepThread;
     private AgentRunner besideRunner;
     private Thread besideThread;
+    private Thread fillThread;
+    private volatile boolean isFillStopped;
 
     Threads(NvmeTier nvme, Upkeep upkeep) {
         log = new LogThread(nvme);
@@ -70,7 +72,39 @@ final class Threads implements Driver {
     }
 
     @Override
+    public void startFill(Filling filling) {
+        fillThread = daemon(() -> fill(filling));
+        fillThread.setName("orbitkv-fill");
+        fillThread.start();
+    }
+
+    private void fill(Filling filling) {
+        try {
+            while (!isFillStopped && filling.step()) {
+                // a piece a step
+            }
+        } catch (Throwable e) {
+            report(e);
+        } finally {
+            filling.close();
+        }
+    }
+
+    private void endFill() {
+        isFillStopped = true;
+        boolean interrupted = false;
+        while (fillThread != null && fillThread.isAlive()) {
+            interrupted |= Thread.interrupted();
+            pause();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
     public boolean stop() {
+        endFill();
         if (besideRunner != null) {
             end(besideRunner, besideThread);
         }

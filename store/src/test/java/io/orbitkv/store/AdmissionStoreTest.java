@@ -68,7 +68,7 @@ class AdmissionStoreTest {
     }
 
     private void open(StoreOptions options) {
-        store = KvStore.openStepped(options, folder, clock, seed);
+        store = WholeStore.whole(KvStore.openStepped(options, folder, clock, seed));
         user = new Modelled(
                 store, store.openFamily(Modelled.family(BLOCK_BYTES).build()).shard(0), model, 64);
     }

@@ -110,7 +110,7 @@ class BadFolderTest {
     @Test
     void aFolderInUseByThisProcessIsRefusedAndGoesOnServing() {
         Path folder = folders.make("in-use");
-        try (KvStore store = KvStore.open(options(folder))) {
+        try (KvStore store = WholeStore.open(options(folder))) {
             refused(
                     ErrorCode.FOLDER_IN_USE,
                     () -> KvStore.open(options(folder)),
@@ -126,7 +126,7 @@ class BadFolderTest {
         private Holder() {}
 
         public static void main(String[] args) throws Exception {
-            try (KvStore store = KvStore.open(options(Path.of(args[0])))) {
+            try (KvStore store = WholeStore.open(options(Path.of(args[0])))) {
                 serves(store);
                 System.out.println("open");
                 System.in.read();
@@ -150,7 +150,7 @@ class BadFolderTest {
             holder.outputWriter().close();
             assertTrue(holder.waitFor(30, TimeUnit.SECONDS));
             assertEquals(0, holder.exitValue());
-            try (KvStore store = KvStore.open(options(folder))) {
+            try (KvStore store = WholeStore.open(options(folder))) {
                 serves(store);
             }
         } finally {
@@ -201,7 +201,7 @@ class BadFolderTest {
                 "smaller cap");
         Map<String, String> before = Damage.contents(folder);
         assertTrue(before.size() <= 1, () -> "nothing was made: " + before);
-        try (KvStore store = KvStore.open(options(folder).capBytes(smallest[0]))) {
+        try (KvStore store = WholeStore.open(options(folder).capBytes(smallest[0]))) {
             serves(store);
             assertTrue(store.stats().ownBytes() <= smallest[0], store.stats()::toString);
         }
@@ -226,7 +226,7 @@ class BadFolderTest {
                 "segments of " + 64 * KIB,
                 "another folder");
         assertEquals(before, Damage.contents(folder));
-        try (KvStore store = KvStore.open(options(folder).segmentBytes(0))) {
+        try (KvStore store = WholeStore.open(options(folder).segmentBytes(0))) {
             serves(store); // without a size it takes the store's own
         }
     }

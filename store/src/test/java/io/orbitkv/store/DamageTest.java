@@ -82,7 +82,7 @@ class DamageTest {
     void makeAStore() throws InterruptedException {
         pristine = folders.make("pristine");
         Modelled.Model model = new Modelled.Model();
-        try (KvStore store = KvStore.open(options(pristine));
+        try (KvStore store = WholeStore.open(options(pristine));
                 Modelled modelled = open(store, model)) {
             for (int i = 0; i < 20; i++) {
                 Prompt prompt = Prompt.random(gen, 4);
@@ -156,7 +156,7 @@ class DamageTest {
 
     private void openOrRefuse(Path folder, Place place, String what) {
         Map<String, String> before = Damage.contents(folder);
-        try (KvStore store = KvStore.open(options(folder))) {
+        try (KvStore store = WholeStore.open(options(folder))) {
             int found = lookAtAll(store);
             assertTrue(found >= blocksSaved - place.lostMax, () -> what + ": found " + found + " of " + blocksSaved);
             worksOn(store);
@@ -243,7 +243,7 @@ class DamageTest {
             if (life == 2) { // a scan of the log must not bring back what is in quarantine
                 TestFolders.remove(folder.resolve("snapshot").resolve("MARKER"));
             }
-            try (KvStore store = KvStore.open(options(folder))) {
+            try (KvStore store = WholeStore.open(options(folder))) {
                 assertEquals(
                         life == 2 ? OpeningKind.KILL : OpeningKind.CLEAN,
                         store.openReport().kind());
@@ -280,7 +280,7 @@ class DamageTest {
             for (int bytes : new int[] {0, 100, 4095}) {
                 Path folder = copy("cut");
                 Damage.truncate(file(folder, place), bytes);
-                try (KvStore store = KvStore.open(options(folder))) {
+                try (KvStore store = WholeStore.open(options(folder))) {
                     assertEquals(blocksSaved, lookAtAll(store), place + " of " + bytes + " bytes");
                 }
             }
@@ -305,7 +305,7 @@ class DamageTest {
         for (Place place : List.of(Place.MARKER, Place.SNAPSHOT_INDEX, Place.LOCK)) {
             Path folder = copy("missing");
             TestFolders.remove(file(folder, place));
-            try (KvStore store = KvStore.open(options(folder))) {
+            try (KvStore store = WholeStore.open(options(folder))) {
                 assertEquals(blocksSaved, lookAtAll(store), place + " is missing");
             }
         }
@@ -330,7 +330,7 @@ class DamageTest {
     @Test
     void aSegmentFileOfAnotherStoreIsNamedAndLeftAlone() {
         Path other = folders.make("other");
-        try (KvStore store = KvStore.open(options(other));
+        try (KvStore store = WholeStore.open(options(other));
                 Modelled modelled = open(store, new Modelled.Model())) {
             modelled.saveAll(Prompt.random(gen, 4), 0, 4);
         }

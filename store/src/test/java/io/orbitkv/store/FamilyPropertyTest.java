@@ -49,7 +49,7 @@ class FamilyPropertyTest {
         // Three times the pool and a third of the cap: eviction from memory, none from the drive.
         int padded = (blockBytes + 4095) / 4096 * 4096;
         int wanted = Math.max(8, Math.min(400, 6 * MIB / padded));
-        try (KvStore store = KvStore.open(options(folder).blockBytesLargest(blockBytes))) {
+        try (KvStore store = WholeStore.open(options(folder).blockBytesLargest(blockBytes))) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(blockBytes).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, BLOCKS_MAX)) {
@@ -69,7 +69,7 @@ class FamilyPropertyTest {
         }
         StoreOptions withoutPromotion =
                 options(folder).blockBytesLargest(blockBytes).promotionBytesMax(0);
-        try (KvStore store = KvStore.open(withoutPromotion)) {
+        try (KvStore store = WholeStore.open(withoutPromotion)) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(blockBytes).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, BLOCKS_MAX)) {
@@ -87,7 +87,7 @@ class FamilyPropertyTest {
                 .capBytes(136 * MIB)
                 .segmentBytes(16 * MIB)
                 .openSegments(1);
-        try (KvStore store = KvStore.open(options)) {
+        try (KvStore store = WholeStore.open(options)) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(blockBytes).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, new Modelled.Model(), 3)) {
@@ -150,7 +150,7 @@ class FamilyPropertyTest {
             models.add(ofShards);
         }
         for (int life = 0; life < 3; life++) {
-            try (KvStore store = KvStore.open(options(folder).poolBytes(16 * MIB));
+            try (KvStore store = WholeStore.open(options(folder).poolBytes(16 * MIB));
                     Shards all = new Shards(store, families, models)) {
                 for (int i = 0; i < families.size(); i++) {
                     assertEquals(shards[i], all.handles.get(i).shards());

@@ -62,7 +62,7 @@ class FoldersTest {
     }
 
     private static void save(int prompts, StoreOptions options) {
-        try (KvStore store = KvStore.open(options);
+        try (KvStore store = WholeStore.open(options);
                 Prompts prompt = new Prompts(store, BLOCKS)) {
             for (int i = 0; i < prompts; i++) {
                 prompt.save(i);
@@ -111,11 +111,11 @@ class FoldersTest {
         save(MANY, options(one));
         save(MANY, options(a, b));
         int ofOne;
-        try (KvStore store = KvStore.open(options(one))) {
+        try (KvStore store = WholeStore.open(options(one))) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             ofOne = hits(store, MANY);
         }
-        try (KvStore store = KvStore.open(options(a, b))) {
+        try (KvStore store = WholeStore.open(options(a, b))) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             List<Integer> segments = segments(store, MANY);
             long inA = segments.stream().filter(s -> s >= 0 && s % 2 == 0).count();
@@ -146,7 +146,7 @@ class FoldersTest {
         Path[] both = {folders.make("a"), folders.make("b")};
         save(FEW, options(both[0], both[1]));
         List<Integer> before;
-        try (KvStore store = KvStore.open(options(both[0], both[1]))) {
+        try (KvStore store = WholeStore.open(options(both[0], both[1]))) {
             before = segments(store, FEW);
         }
         assertFalse(before.contains(-1));
@@ -156,7 +156,7 @@ class FoldersTest {
                 List.of(ErrorCode.FOLDER_SET),
                 told.problems().stream().map(Problem::code).toList());
         assertTrue(told.problems().get(0).file().equals(both[lost].toString()), told::toString);
-        try (KvStore store = KvStore.open(options(both[1], both[0]))) {
+        try (KvStore store = WholeStore.open(options(both[1], both[0]))) {
             assertEquals(List.of(both[lost].toString()), store.openReport().lostFolders());
             requireKept(before, segments(store, FEW), segment -> segment % 2 != lost);
             assertTrue(store.stats().ownBytes() <= CAP_BYTES);
@@ -168,7 +168,7 @@ class FoldersTest {
             }
         }
         assertTrue(verify(both).isClean());
-        try (KvStore store = KvStore.open(options(both[0], both[1]))) {
+        try (KvStore store = WholeStore.open(options(both[0], both[1]))) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             assertEquals(List.of(), store.openReport().lostFolders());
             assertEquals(FEW * BLOCKS, hits(store, FEW));
@@ -189,7 +189,7 @@ class FoldersTest {
         Path c = folders.make("c");
         save(FEW, options(a, b, c));
         for (StoreOptions swapped : List.of(options(c, a, b), options(b, a, c))) {
-            try (KvStore store = KvStore.open(swapped)) {
+            try (KvStore store = WholeStore.open(swapped)) {
                 assertEquals(OpeningKind.CLEAN, store.openReport().kind());
                 assertEquals(FEW * BLOCKS, hits(store, FEW));
             }
@@ -224,7 +224,7 @@ class FoldersTest {
         Files.deleteIfExists(a.resolve("in"));
         assertEquals(withoutLock(before), withoutLock(Damage.contents(a)));
         assertEquals(withoutLock(beforeB), withoutLock(Damage.contents(b)));
-        try (KvStore store = KvStore.open(options(a, b))) {
+        try (KvStore store = WholeStore.open(options(a, b))) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             refused(ErrorCode.FOLDER_IN_USE, () -> KvStore.open(options(b, empty)), b.toString());
             VerifyReport beside = verify(b, a);
@@ -245,7 +245,7 @@ class FoldersTest {
         save(FEW, options(a, b));
         Path copy = folders.make("copy");
         Damage.copy(b, copy);
-        try (KvStore store = KvStore.open(options(a, b));
+        try (KvStore store = WholeStore.open(options(a, b));
                 Prompts prompt = new Prompts(store, BLOCKS)) {
             store.clear(prompt.family);
         }
@@ -258,7 +258,7 @@ class FoldersTest {
         Files.createDirectory(a);
         TestFolders.remove(b);
         Damage.copy(copy, b);
-        try (KvStore store = KvStore.open(options(a, b))) {
+        try (KvStore store = WholeStore.open(options(a, b))) {
             assertEquals(List.of(a.toString()), store.openReport().lostFolders());
         }
     }
@@ -268,12 +268,12 @@ class FoldersTest {
     void whatWasClearedStaysClearedWhenAFolderIsLost(int lost) {
         Path[] both = {folders.make("a"), folders.make("b")};
         save(FEW, options(both[0], both[1]));
-        try (KvStore store = KvStore.open(options(both[0], both[1]));
+        try (KvStore store = WholeStore.open(options(both[0], both[1]));
                 Prompts prompt = new Prompts(store, BLOCKS)) {
             store.clear(prompt.family);
         }
         TestFolders.remove(both[lost]);
-        try (KvStore store = KvStore.open(options(both[0], both[1]))) {
+        try (KvStore store = WholeStore.open(options(both[0], both[1]))) {
             assertEquals(0, hits(store, FEW));
         }
     }
@@ -291,7 +291,7 @@ class FoldersTest {
         refused(ErrorCode.CATALOG, () -> KvStore.open(options(a, b)), catalog.toString());
         assertFalse(verify(a, b).isClean());
         TestFolders.remove(b); // the remedy: its blocks only are gone
-        try (KvStore store = KvStore.open(options(a, b))) {
+        try (KvStore store = WholeStore.open(options(a, b))) {
             assertTrue(segments(store, FEW).stream().anyMatch(segment -> segment >= 0));
         }
     }

@@ -36,7 +36,7 @@ class KvStoreTest {
             Path folder = folders.make("store");
             int prompts = 60;
             int blocks = 20; // 75 MiB through a pool of 32 MiB: most of them end on the drive
-            try (KvStore store = KvStore.open(options(folder));
+            try (KvStore store = WholeStore.open(options(folder));
                     Prompts prompt = new Prompts(store, blocks)) {
                 assertEquals(OpeningKind.FRESH, store.openReport().kind());
                 for (int i = 0; i < prompts; i++) {
@@ -50,7 +50,7 @@ class KvStoreTest {
                 assertEquals(0, stats.corruptBlocks());
                 assertTrue(stats.ownBytes() <= stats.capBytes(), stats::toString);
             }
-            try (KvStore store = KvStore.open(options(folder));
+            try (KvStore store = WholeStore.open(options(folder));
                     Prompts prompt = new Prompts(store, blocks)) {
                 assertEquals(OpeningKind.CLEAN, store.openReport().kind());
                 for (int i = 0; i < prompts; i++) {
@@ -59,7 +59,7 @@ class KvStoreTest {
                 store.clear(prompt.family);
                 assertEquals(0, prompt.restore(3), "cleared");
             }
-            try (KvStore store = KvStore.open(options(folder));
+            try (KvStore store = WholeStore.open(options(folder));
                     Prompts prompt = new Prompts(store, blocks)) {
                 assertEquals(0, prompt.restore(3), "what was cleared stays cleared");
             }
@@ -73,11 +73,11 @@ class KvStoreTest {
         try (TestFolders folders = new TestFolders()) {
             Path folder = folders.make("store");
             int blocks = 8;
-            try (KvStore store = KvStore.open(options(folder));
+            try (KvStore store = WholeStore.open(options(folder));
                     Prompts prompt = new Prompts(store, blocks)) {
                 prompt.save(1);
             }
-            try (KvStore store = KvStore.open(options(folder)); // host memory is empty
+            try (KvStore store = WholeStore.open(options(folder)); // host memory is empty
                     Prompts prompt = new Prompts(store, blocks)) {
                 UnsafeBuffer keys = prompt.keysOf(1);
                 for (int at = 32; at < (blocks - 1) * 32; at++) {
@@ -91,7 +91,7 @@ class KvStoreTest {
                 assertEquals(blocks, prompt.restore(1));
             }
             Files.delete(folder.resolve("snapshot/MARKER")); // so that the log is scanned, and quarantine counts
-            try (KvStore store = KvStore.open(options(folder));
+            try (KvStore store = WholeStore.open(options(folder));
                     Prompts prompt = new Prompts(store, blocks)) {
                 assertEquals(blocks, prompt.restore(1), "after a restart");
                 assertEquals(0, store.stats().corruptBlocks());
@@ -109,7 +109,7 @@ class KvStoreTest {
                         .poolBytes(32 << 20)
                         .capBytes(161 << 20);
                 StoreGeometry geometry = StoreGeometry.of(options);
-                try (KvStore store = KvStore.open(options)) {
+                try (KvStore store = WholeStore.open(options)) {
                     StoreStats stats = store.stats();
                     assertEquals(geometry.logSegmentBytes(), store.logSegmentBytes());
                     assertEquals(

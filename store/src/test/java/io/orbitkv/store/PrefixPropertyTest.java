@@ -51,7 +51,7 @@ class PrefixPropertyTest {
         Path folder = folders.make("forks");
         List<Prompt> prompts = new ArrayList<>();
         Modelled.Model model = new Modelled.Model();
-        try (KvStore store = KvStore.open(large(folder))) {
+        try (KvStore store = WholeStore.open(large(folder))) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(4 * KIB).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, 256)) {
@@ -69,7 +69,7 @@ class PrefixPropertyTest {
                 modelled.written();
             }
         }
-        try (KvStore store = KvStore.open(large(folder))) {
+        try (KvStore store = WholeStore.open(large(folder))) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(4 * KIB).build()).shard(0);
             try (Modelled modelled = new Modelled(store, shard, model, 256)) {
@@ -119,7 +119,7 @@ class PrefixPropertyTest {
     void threadsThatSaveTheSamePrefixesAtOnceLeaveOneRightCopyOfEach() throws Exception {
         int threads = 4;
         int prompts = 40;
-        try (KvStore store = KvStore.open(large(folders.make("same")))) {
+        try (KvStore store = WholeStore.open(large(folders.make("same")))) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
             Modelled.Model model = new Modelled.Model();
@@ -176,7 +176,7 @@ class PrefixPropertyTest {
                 .segmentBytes(64 * KIB)
                 .blockBytesLargest(12 * KIB)
                 .policy(policy);
-        try (KvStore store = KvStore.open(options)) {
+        try (KvStore store = WholeStore.open(options)) {
             ShardHandle shard = store.openFamily(Modelled.family(9_000).build()).shard(0);
             Modelled.Model model = new Modelled.Model();
             List<Prompt> all = new ArrayList<>();
@@ -231,7 +231,7 @@ class PrefixPropertyTest {
                 .segmentBytes(256 * KIB)
                 .indexBlocksMax(indexBlocks)
                 .policy(gen.pick(EvictionPolicy.values()));
-        try (KvStore store = KvStore.open(options)) {
+        try (KvStore store = WholeStore.open(options)) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(blockBytes).build()).shard(0);
             int full = 0;
@@ -283,7 +283,7 @@ class PrefixPropertyTest {
         sampler.start();
         try {
             for (int life = 0; life < 3; life++) {
-                try (KvStore store = KvStore.open(options)) {
+                try (KvStore store = WholeStore.open(options)) {
                     ShardHandle shard = store.openFamily(
                                     Modelled.family(blockBytes).build())
                             .shard(0);

@@ -142,14 +142,14 @@ class PromotionTest {
                 .segmentBytes(256 << 10)
                 .verifyHost(true);
         List<Prompt> prompts = new ArrayList<>();
-        try (KvStore store = KvStore.open(options);
+        try (KvStore store = WholeStore.open(options);
                 Modelled modelled = modelled(store)) {
             for (int i = 0; i < 40; i++) {
                 prompts.add(Prompt.random(gen, BLOCKS));
                 modelled.saveAll(prompts.get(i), 0, BLOCKS);
             }
         }
-        try (KvStore store = KvStore.open(options)) { // host memory is empty
+        try (KvStore store = WholeStore.open(options)) { // host memory is empty
             int threads = 4;
             ExecutorService pool = Executors.newFixedThreadPool(threads);
             try {

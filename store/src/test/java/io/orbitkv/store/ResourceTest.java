@@ -58,7 +58,7 @@ class ResourceTest {
                     .poolBytes(16 * MIB)
                     .capBytes(64 * MIB)
                     .admission(AdmissionPolicy.DUEL); // has every thread that there is
-            try (KvStore store = KvStore.open(options)) {
+            try (KvStore store = WholeStore.open(options)) {
                 ShardHandle shard =
                         store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
                 try (Modelled modelled = new Modelled(store, shard, new Modelled.Model(), 16)) {
@@ -125,7 +125,7 @@ class ResourceTest {
                 .admission(admission);
         int blocks = 32;
         int prompts = 48; // 6 MiB: more than the pool, so that each round restores from both tiers
-        try (KvStore store = KvStore.open(options)) {
+        try (KvStore store = WholeStore.open(options)) {
             FamilyHandle family = store.openFamily(Modelled.family(4 * KIB).build());
             MemoryRegion memory = store.allocate((long) blocks * 4 * KIB);
             byte[] array = new byte[blocks * 4 * KIB];
@@ -275,7 +275,7 @@ class ResourceTest {
     }
 
     private void cycle(Path folder, int number) {
-        try (KvStore store = KvStore.open(small(folder))) {
+        try (KvStore store = WholeStore.open(small(folder))) {
             ShardHandle shard =
                     store.openFamily(Modelled.family(8 * KIB).build()).shard(0);
             if (number % 4 == 0) { // some lives use all there is, most of them nothing
@@ -322,7 +322,7 @@ class ResourceTest {
         LeakCheck leaks = null;
         for (int round = 0; round < 4; round++) {
             failing.forEach((options, code) -> Refusals.refused(code, () -> KvStore.open(options)));
-            try (KvStore store = KvStore.open(small(folder))) {
+            try (KvStore store = WholeStore.open(small(folder))) {
                 OrbitKvException inUse = Refusals.refused(ErrorCode.FOLDER_IN_USE, () -> KvStore.open(small(folder)));
                 assertTrue(inUse.getMessage().contains(folder.toString()), inUse::getMessage);
                 assertTrue(store.stats().ownBytes() > 0);

@@ -59,6 +59,7 @@ final class KillHarness implements AutoCloseable {
     private final CrashLedger ledger = new CrashLedger(families);
     private final CrashPrompts prompts;
     private final CrashCheck check;
+    private static final long WHOLE_MILLIS = 60_000;
     private final Map<CrashWindow, Integer> hits = new EnumMap<>(CrashWindow.class);
 
     private int lastPrompt = -1;
@@ -281,6 +282,7 @@ final class KillHarness implements AutoCloseable {
     /** Opens the folder, holds it against the promises, restores and compares everything, stops, verifies. */
     void checkFolder() {
         try (KvStore store = KvStore.open(options(folders, WindowProbe.NONE))) {
+            assertTrue(store.awaitWhole(WHOLE_MILLIS), () -> "the index is not whole: " + store.openReport());
             OpeningKind kind = store.openReport().kind();
             openings.merge(kind, 1, Integer::sum);
             assertTrue(!wasReady || kind == OpeningKind.KILL, "after a kill the opening is of kind " + kind);

@@ -16,6 +16,7 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.recovery.Accounting;
+import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.OpeningKind;
 import io.orbitkv.recovery.OpeningOptions;
 import io.orbitkv.recovery.Verify;
@@ -279,8 +280,10 @@ final class SimulationRun implements AutoCloseable {
                 .probe(aimedDeaths(folder));
         isOpening = true;
         store = KvStore.openStepped(options, folders(isMade && gen.coin()), clock, seed + 1);
-        isOpening = false;
         isMade = true;
+        check.attach(store);
+        askWhileItFills();
+        isOpening = false;
     }
 
     private void opened() {
@@ -305,7 +308,6 @@ final class SimulationRun implements AutoCloseable {
         require(lastPosition == store.durablePosition(), "what was found is durable");
         folder.faults().pause(true);
         try {
-            check.attach(store);
             check();
         } finally {
             folder.faults().pause(false);
@@ -325,6 +327,21 @@ final class SimulationRun implements AutoCloseable {
 
     private List<SimulatedFolder> inOrder() {
         return second == null ? List.of(folder) : List.of(folder, second);
+    }
+
+    /** What is found before the index is whole is right; nothing is promised to be there yet. */
+    private void askWhileItFills() {
+        int steps = 0;
+        while (store.openReport().fill() == FillState.FILLING) {
+            store.step();
+            steps++;
+            if (gen.below(8) == 0) {
+                query();
+                totals.queriesWhileFilling++;
+            }
+        }
+        event("filled in " + steps + " steps");
+        require(store.awaitWhole(0), "the index is not whole");
     }
 
     private DataFolders folders(boolean swapped) {
@@ -428,7 +445,8 @@ final class SimulationRun implements AutoCloseable {
         }
         totals.died(folder.crashedIn(), isOpening);
         event("died in " + folder.crashedIn());
-        if (store != null) {
+        if (store != null
+                && !isOpening) { // before that, its positions tell nothing of what an earlier life had promised
             ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
             usesAtDeath = durability.flushesBeforeReuse() ? Map.of() : usesOf(store);

@@ -33,6 +33,7 @@ final class SimulationTotals {
     long promisesKept;
     long foundBlocks;
     long movedBlocks;
+    long queriesWhileFilling;
 
     /** Blocks that a drive had harmed, found, not returned, and counted as corrupt by the store. */
     long corruptBlocks;
@@ -98,6 +99,7 @@ final class SimulationTotals {
         promisesKept += other.promisesKept;
         foundBlocks += other.foundBlocks;
         movedBlocks += other.movedBlocks;
+        queriesWhileFilling += other.queriesWhileFilling;
         corruptBlocks += other.corruptBlocks;
         excusedLosses += other.excusedLosses;
     }
