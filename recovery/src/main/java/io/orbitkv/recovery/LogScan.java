@@ -61,6 +61,7 @@ final class LogScan implements AutoCloseable {
 
     /** Whether what is durable may stand in the catalog as durable. */
     private boolean vouches = true;
+
     private int segmentsDamaged;
 
     LogScan(

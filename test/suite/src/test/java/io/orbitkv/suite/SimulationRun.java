@@ -1,6 +1,7 @@
 package io.orbitkv.suite;
 
 import io.orbitkv.index.Catalog;
+import io.orbitkv.index.KeyChain;
 import io.orbitkv.index.SegmentRow;
 import io.orbitkv.kit.Fault;
 import io.orbitkv.kit.Faults;
@@ -29,6 +30,7 @@ import io.orbitkv.suite.CrashLedger.Block;
 import io.orbitkv.suite.CrashLedger.Claim;
 import io.orbitkv.suite.CrashLedger.Promise;
 import io.orbitkv.suite.CrashLedger.Waiting;
+import io.orbitkv.suite.CrashPrompts.Prompt;
 import io.orbitkv.suite.Violation.Kind;
 import io.orbitkv.tiers.Durability;
 import io.orbitkv.tiers.EvictionPolicy;
@@ -238,6 +240,7 @@ final class SimulationRun implements AutoCloseable {
             } catch (OrbitKvException e) {
                 isOpening = false;
                 event("refused " + e.code());
+                discard(); // an index that could not be filled
                 totals.refusedOpenings++;
                 if (!drive.mayRefuse(e)) {
                     throw e;
@@ -336,12 +339,20 @@ final class SimulationRun implements AutoCloseable {
             store.step();
             steps++;
             if (gen.below(8) == 0) {
-                query();
+                queryWhileItFills();
                 totals.queriesWhileFilling++;
             }
         }
         event("filled in " + steps + " steps");
         require(store.awaitWhole(0), "the index is not whole");
+    }
+
+    private void queryWhileItFills() {
+        if (clients.promptsSaved() > 0) {
+            Prompt prompt = prompts.get(gen.below(clients.promptsSaved()));
+            int from = gen.below(prompt.blocks());
+            check.restore(gen.pick(families), prompt.keys(), from * KeyChain.KEY_BYTES, prompt.blocks() - from, false);
+        }
     }
 
     private DataFolders folders(boolean swapped) {
@@ -358,11 +369,7 @@ final class SimulationRun implements AutoCloseable {
     /** The next process; now and then it finds that a drive was replaced by an empty one. */
     private void reopen() {
         reopenBare();
-        if (second != null
-                && isMade
-                && lost < 0
-                && mix.has(Fault.FOLDER_LOSS)
-                && gen.below(LOSSES_ONE_IN) == 0) {
+        if (second != null && isMade && lost < 0 && mix.has(Fault.FOLDER_LOSS) && gen.below(LOSSES_ONE_IN) == 0) {
             lost = gen.below(2);
             event("folder " + lost + " is lost");
             folder.faults().happened(Fault.FOLDER_LOSS);
@@ -392,12 +399,11 @@ final class SimulationRun implements AutoCloseable {
 
             /** Right behind a window, too: when what it guarded is believed. */
             private void aim(CrashWindow window) {
-                int oneIn =
-                        switch (window) {
-                            case REAPPEND -> REAPPENDS_ONE_IN;
-                            case SEGMENT_REUSE -> REUSES_ONE_IN;
-                            default -> 0;
-                        };
+                int oneIn = switch (window) {
+                    case REAPPEND -> REAPPENDS_ONE_IN;
+                    case SEGMENT_REUSE -> REUSES_ONE_IN;
+                    default -> 0;
+                };
                 if (oneIn > 0 && mayDie && of.clients() > 1 && mix.choices().below(oneIn) == 0) {
                     on.crashAfter(mix.choices().between(1, AIMED_OPERATIONS));
                 }
@@ -607,7 +613,8 @@ final class SimulationRun implements AutoCloseable {
         try {
             VerifyReport report =
                     Verify.run(folders(gen.coin()), OpeningOptions.of(0).simulated(seed));
-            event("verified: " + report.toString().replace(secondReal.getParent().toString(), ""));
+            event("verified: "
+                    + report.toString().replace(secondReal.getParent().toString(), ""));
             boolean asExpected = lost < 0
                     ? report.isClean()
                     : report.problems().stream().allMatch(problem -> problem.code() == ErrorCode.FOLDER_SET);
