@@ -25,8 +25,7 @@ final class FileContent {
     static final int NOWHERE = -1;
 
     private static final int PAGE_BYTES = MemoryRegion.PAGE_BYTES;
-    private static final VarHandle LONGS =
-            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final byte[] ZEROS = new byte[PAGE_BYTES];
 
     /** A page that was written at least once; null durable bytes are zeros. */

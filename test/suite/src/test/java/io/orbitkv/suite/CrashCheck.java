@@ -132,11 +132,11 @@ final class CrashCheck implements AutoCloseable {
         int restored = store.restore(lease, handle, from, count, blocks);
         if (atRest && restored < count) {
             Location at = before[restored];
-            if (!blame.covers(at.segment(), at.page(), bytes)
-                    || store.stats().corruptBlocks() == corruptBefore) {
+            if (!blame.covers(at.segment(), at.page(), bytes) || store.stats().corruptBlocks() == corruptBefore) {
                 throw new Violation(
                         Kind.LOST,
-                        "a store at rest found " + count + " blocks and restored " + restored + "; the next is at " + at);
+                        "a store at rest found " + count + " blocks and restored " + restored + "; the next is at "
+                                + at);
             }
             corruptBlocks++;
             int key = keysOffset + (from + restored) * KEY_BYTES;
@@ -144,8 +144,7 @@ final class CrashCheck implements AutoCloseable {
         }
         for (int i = 0; i < restored; i++) {
             long key = keys.getLong(keysOffset + (from + i) * KEY_BYTES);
-            long difference =
-                    Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
+            long difference = Payload.firstDifference(memory, (long) i * bytes, bytes, key, family.payloadSeed(shard));
             if (difference != Payload.NO_DIFFERENCE) {
                 throw new Violation(
                         Kind.WRONG, "byte " + difference + " is wrong in block " + i + " of " + count + " restored");

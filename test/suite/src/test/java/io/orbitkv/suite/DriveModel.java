@@ -66,8 +66,7 @@ final class DriveModel {
 
     /** Whether the log may be out of service in this life. */
     boolean mayBeOutOfService() {
-        return since(fault ->
-                fault == Fault.WRITE_ERROR || fault == Fault.NO_SPACE || fault == Fault.FLUSH_FAILURE);
+        return since(fault -> fault == Fault.WRITE_ERROR || fault == Fault.NO_SPACE || fault == Fault.FLUSH_FAILURE);
     }
 
     void checkSync(SyncOutcome outcome) {

@@ -51,18 +51,17 @@ final class FaultMix {
 
     /** Each time that it could happen; from rare to frequent, any magnitude as likely as another. */
     private static double probability(Fault fault, Gen gen) {
-        double[] range =
-                switch (fault) {
-                    case KILL, POWER_LOSS, FOLDER_LOSS, DROPPED_WRITE, REORDERED_WRITE, TORN_WRITE -> new double[] {1, 1};
-                    case READ_ERROR -> new double[] {1e-3, 1e-1};
-                    case WRITE_ERROR, NO_SPACE -> new double[] {5e-4, 1e-2};
-                    case FLUSH_FAILURE -> new double[] {2e-3, 5e-2};
-                    case HANG -> new double[] {5e-4, 1e-2};
-                    case ROT_ON_READ, MISDIRECTED_READ -> new double[] {1e-3, 5e-2};
-                    case ROT_AT_REST -> new double[] {1e-3, 5e-2};
-                    case MISDIRECTED_WRITE, LOST_WRITE -> new double[] {5e-4, 2e-2};
-                    case LYING_FLUSH -> new double[] {1e-2, 1};
-                };
+        double[] range = switch (fault) {
+            case KILL, POWER_LOSS, FOLDER_LOSS, DROPPED_WRITE, REORDERED_WRITE, TORN_WRITE -> new double[] {1, 1};
+            case READ_ERROR -> new double[] {1e-3, 1e-1};
+            case WRITE_ERROR, NO_SPACE -> new double[] {5e-4, 1e-2};
+            case FLUSH_FAILURE -> new double[] {2e-3, 5e-2};
+            case HANG -> new double[] {5e-4, 1e-2};
+            case ROT_ON_READ, MISDIRECTED_READ -> new double[] {1e-3, 5e-2};
+            case ROT_AT_REST -> new double[] {1e-3, 5e-2};
+            case MISDIRECTED_WRITE, LOST_WRITE -> new double[] {5e-4, 2e-2};
+            case LYING_FLUSH -> new double[] {1e-2, 1};
+        };
         return range[0] * Math.pow(range[1] / range[0], gen.nextDouble());
     }
 

@@ -62,7 +62,9 @@ final class Harms {
 
     /** A footer that never came leaves its segment to its batches; one that lies over a batch is the batch's harm. */
     private boolean isStale(Harm harm, int within) {
-        return harm.fault() == Fault.MISDIRECTED_WRITE && within < segmentBytes / PAGE_BYTES - 1 && isOurs(harm.first());
+        return harm.fault() == Fault.MISDIRECTED_WRITE
+                && within < segmentBytes / PAGE_BYTES - 1
+                && isOurs(harm.first());
     }
 
     private static boolean isOurs(long first) {

@@ -40,8 +40,7 @@ final class SeedRunner {
     static SeedRunner ofTime(long from, long nanos) {
         long start = System.nanoTime();
         AtomicLong next = new AtomicLong(from);
-        return new SeedRunner(
-                () -> System.nanoTime() - start < nanos ? next.getAndIncrement() : END, FAILURES_MAX);
+        return new SeedRunner(() -> System.nanoTime() - start < nanos ? next.getAndIncrement() : END, FAILURES_MAX);
     }
 
     /** Runs until the seeds or the failures that are wanted have come to an end. */

@@ -13,8 +13,7 @@ final class Seeds {
     private static final int EXIT_USAGE = 2;
     private static final long PROGRESS_NANOS = 10_000_000_000L;
     private static final long LOOK_MILLIS = 200;
-    private static final String USAGE =
-            """
+    private static final String USAGE = """
             test/seeds [--first N] [--count N] [--threads N] [--failures N] [--no-shrink] [--json]
                 runs the seeds N to N + count - 1 (from 1, 1000 of them) of the simulation
             test/seeds --seed N [--faults A,B|none] [--lives N] [--operations N] [--clients N]
@@ -49,7 +48,14 @@ final class Seeds {
             switch (flag) {
                 case "--json" -> isJson = true;
                 case "--no-shrink" -> shrinks = false;
-                case "--first", "--count", "--threads", "--failures", "--seed", "--faults", "--lives", "--operations",
+                case "--first",
+                        "--count",
+                        "--threads",
+                        "--failures",
+                        "--seed",
+                        "--faults",
+                        "--lives",
+                        "--operations",
                         "--clients" -> {
                     if (++i == arguments.length) {
                         throw new IllegalArgumentException(flag + " needs a value");
@@ -95,7 +101,8 @@ final class Seeds {
     private int replay() {
         SeedOutcome outcome = SeedOutcome.run(replay);
         System.out.print(outcome.events());
-        System.out.println("mix: " + new FaultMix(replay) + "\ndrive: SHA-256 " + outcome.digest() + "\n" + outcome.totals());
+        System.out.println(
+                "mix: " + new FaultMix(replay) + "\ndrive: SHA-256 " + outcome.digest() + "\n" + outcome.totals());
         if (outcome.isGood()) {
             System.out.println("good");
             return 0;
@@ -136,7 +143,8 @@ final class Seeds {
     }
 
     private void say(SeedOutcome failed) {
-        System.err.println("seed " + failed.of().seed() + ": " + failed.message() + "\n  replay: " + failed.of().command());
+        System.err.println("seed " + failed.of().seed() + ": " + failed.message() + "\n  replay: "
+                + failed.of().command());
     }
 
     private void print(SeedRunner runner, double seconds) {

@@ -153,7 +153,8 @@ final class SimulatedClients {
                 count,
                 check.blocks,
                 saved);
-        events.accept("save " + family.number + "/" + shard + " from " + from + " of " + prompt.blocks() + ": " + saved);
+        events.accept(
+                "save " + family.number + "/" + shard + " from " + from + " of " + prompt.blocks() + ": " + saved);
         for (int i = 0; i < saved.present() + saved.accepted(); i++) {
             if (!stored[i] && saved.accepted() > 0) {
                 int key = (from + i) * KEY_BYTES;
@@ -201,9 +202,9 @@ final class SimulatedClients {
             int count = Math.min(leased - first, choices.between(1, PIECE_BLOCKS_MAX));
             int shard = choices.below(now.family.shards());
             int keys = now.from * KEY_BYTES;
-            int restored =
-                    check.restore(now.lease, now.family, shard, now.prompt.keys(), keys, first, count, false);
-            events.accept("client " + client + " restores " + count + " from " + first + " of " + leased + ": " + restored);
+            int restored = check.restore(now.lease, now.family, shard, now.prompt.keys(), keys, first, count, false);
+            events.accept(
+                    "client " + client + " restores " + count + " from " + first + " of " + leased + ": " + restored);
         }
         if (leased == 0 || choices.below(3) == 0) {
             now.lease.close();

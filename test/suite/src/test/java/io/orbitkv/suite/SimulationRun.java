@@ -333,11 +333,7 @@ final class SimulationRun implements AutoCloseable {
     /** The next process; now and then it finds that a drive was replaced by an empty one. */
     private void reopen() {
         reopenBare();
-        if (second != null
-                && isMade
-                && lost < 0
-                && mix.has(Fault.FOLDER_LOSS)
-                && gen.below(LOSSES_ONE_IN) == 0) {
+        if (second != null && isMade && lost < 0 && mix.has(Fault.FOLDER_LOSS) && gen.below(LOSSES_ONE_IN) == 0) {
             lost = gen.below(2);
             event("folder " + lost + " is lost");
             folder.faults().happened(Fault.FOLDER_LOSS);
@@ -367,12 +363,11 @@ final class SimulationRun implements AutoCloseable {
 
             /** Right behind a window, too: when what it guarded is believed. */
             private void aim(CrashWindow window) {
-                int oneIn =
-                        switch (window) {
-                            case REAPPEND -> REAPPENDS_ONE_IN;
-                            case SEGMENT_REUSE -> REUSES_ONE_IN;
-                            default -> 0;
-                        };
+                int oneIn = switch (window) {
+                    case REAPPEND -> REAPPENDS_ONE_IN;
+                    case SEGMENT_REUSE -> REUSES_ONE_IN;
+                    default -> 0;
+                };
                 if (oneIn > 0 && mayDie && of.clients() > 1 && mix.choices().below(oneIn) == 0) {
                     on.crashAfter(mix.choices().between(1, AIMED_OPERATIONS));
                 }
@@ -563,7 +558,8 @@ final class SimulationRun implements AutoCloseable {
         try {
             VerifyReport report =
                     Verify.run(folders(gen.coin()), OpeningOptions.of(0).simulated(seed));
-            event("verified: " + report.toString().replace(secondReal.getParent().toString(), ""));
+            event("verified: "
+                    + report.toString().replace(secondReal.getParent().toString(), ""));
             boolean asExpected = lost < 0
                     ? report.isClean()
                     : report.problems().stream().allMatch(problem -> problem.code() == ErrorCode.FOLDER_SET);

@@ -37,7 +37,8 @@ class SimulationTest {
     private static final int CONTROL_SEEDS_MAX = 80;
     private static final int NOTICED_MIN = 3;
     private static final int SAID_MAX = 80;
-    private static final int THREADS = Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors()));
+    private static final int THREADS =
+            Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors()));
 
     @Test
     void keepsItsPromises() {
@@ -60,8 +61,8 @@ class SimulationTest {
             return;
         }
         long from = Seed.of(SimulationTest.class);
-        SeedRunner runner =
-                SeedRunner.ofTime(from, TimeUnit.SECONDS.toNanos(RANDOM_SECONDS)).run(THREADS);
+        SeedRunner runner = SeedRunner.ofTime(from, TimeUnit.SECONDS.toNanos(RANDOM_SECONDS))
+                .run(THREADS);
         System.out.println("SimulationTest: " + runner.done() + " seeds of chance from " + from);
         runner.failures().forEach(SimulationTest::requireGood);
         assertTrue(runner.done() > 0, "no seed has run");
@@ -180,8 +181,8 @@ class SimulationTest {
         if (!outcome.isGood()) {
             SeedOutcome small = Shrinker.shrink(outcome);
             throw new AssertionError(
-                    small.message() + "\nreplay: " + small.of().command() + "\nwhole: " + outcome.of().command()
-                            + "\nevents:\n" + small.lastEvents(),
+                    small.message() + "\nreplay: " + small.of().command() + "\nwhole: "
+                            + outcome.of().command() + "\nevents:\n" + small.lastEvents(),
                     small.failure());
         }
     }
