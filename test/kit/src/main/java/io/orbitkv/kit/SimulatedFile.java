@@ -132,10 +132,15 @@ final class SimulatedFile implements StorageFile {
         return result;
     }
 
-    /** Another place of the file where as many bytes fit, or the same one. */
+    /** Another place of the file where as many bytes fit; the same one where there is no other. */
     private long elsewhere(Fault fault, long fileOffset, int bytes) {
         long pages = (content.bytes - bytes) / MemoryRegion.PAGE_BYTES;
-        return pages == 0 ? fileOffset : drive.faults.gen(fault).between(0, pages) * MemoryRegion.PAGE_BYTES;
+        if (pages == 0) {
+            return fileOffset;
+        }
+        long other = drive.faults.gen(fault).between(0, pages - 1);
+        long own = fileOffset / MemoryRegion.PAGE_BYTES;
+        return (other < own ? other : other + 1) * MemoryRegion.PAGE_BYTES;
     }
 
     @Override
