@@ -45,7 +45,7 @@ class ClearThenKillTest {
             if (loseCatalog) {
                 loseAndRebuild(data);
             }
-            try (KvStore store = KvStore.open(OwnerChild.options(data));
+            try (KvStore store = OwnerChild.whole(KvStore.open(OwnerChild.options(data)));
                     HostFolder folder = HostFolder.open(data);
                     SegmentHeaders headers = new SegmentHeaders(List.of(folder), (int) store.logSegmentBytes())) {
                 NumberedBlocks cleared = new NumberedBlocks(store, OwnerChild.CLEARED);

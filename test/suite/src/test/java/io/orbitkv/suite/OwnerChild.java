@@ -38,9 +38,17 @@ final class OwnerChild {
                 .lockWaitMillis(20_000);
     }
 
+    /** A store whose index has all that lies on the drive. */
+    static KvStore whole(KvStore store) {
+        if (!store.awaitWhole(60_000)) {
+            throw new AssertionError("the index is not whole: " + store.openReport());
+        }
+        return store;
+    }
+
     public static void main(String[] args) {
         boolean clears = args.length > 1 && args[1].equals("clear");
-        KvStore store = KvStore.open(options(Path.of(args[0])));
+        KvStore store = whole(KvStore.open(options(Path.of(args[0]))));
         NumberedBlocks kept = new NumberedBlocks(store, KEPT);
         NumberedBlocks cleared = new NumberedBlocks(store, CLEARED);
         NumberedBlocks churned = new NumberedBlocks(store, CHURNED);

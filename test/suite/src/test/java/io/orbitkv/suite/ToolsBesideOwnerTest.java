@@ -50,7 +50,7 @@ class ToolsBesideOwnerTest {
                 }
                 owner.kill();
             }
-            try (KvStore store = KvStore.open(OwnerChild.options(data))) {
+            try (KvStore store = OwnerChild.whole(KvStore.open(OwnerChild.options(data)))) {
                 assertTrue(store.openReport().accounting().isWhole());
                 NumberedBlocks kept = new NumberedBlocks(store, OwnerChild.KEPT);
                 for (int i = 0; i < OwnerChild.BLOCKS; i++) {
