@@ -1,31 +1,34 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.DataFolder;
-import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.IoRing;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
+import org.agrona.concurrent.NanoClock;
 
 /**
- * The log's files, of all data folders, and its ring, addressed by segment and page. Writes leave a part of the ring to reads.
+ * The log's files in one data folder, and their ring, addressed by segment and page. Writes leave a part of the ring to reads.
  *
  * <p>Files are open from the start; the ring is made by the agent's thread, which owns it.
  */
 final class LogIo implements AutoCloseable {
-    private final DataFolders folders;
+    private final DataFolder folder;
+    private final NanoClock clock;
     private final LogGeometry geometry;
     private final int ringDepth;
     private final int readDepth;
     private final StorageFile[] files;
 
     private volatile IoRing ring;
+    private volatile InFlight inFlight;
     private int writeDepth;
 
-    LogIo(DataFolders folders, LogGeometry geometry, NvmeOptions options) {
-        this.folders = folders;
+    LogIo(DataFolder folder, int drive, LogGeometry geometry, NvmeOptions options, NanoClock clock) {
+        this.folder = folder;
+        this.clock = clock;
         this.geometry = geometry;
         this.ringDepth = options.ringDepth();
         this.readDepth = options.readDepth();
@@ -33,7 +36,7 @@ final class LogIo implements AutoCloseable {
         boolean good = false;
         try {
             for (int file = 0; file < files.length; file++) {
-                files[file] = open(file);
+                files[file] = geometry.folderOfFile(file) == drive ? open(file) : null;
             }
             good = true;
         } finally {
@@ -44,7 +47,6 @@ final class LogIo implements AutoCloseable {
     }
 
     private StorageFile open(int number) {
-        DataFolder folder = folders.get(geometry.folderOfFile(number));
         StorageFile file = folder.open(LogGeometry.fileName(number), true);
         if (file.bytes() < geometry.fileBytes(number)) {
             long bytes = file.bytes();
@@ -59,10 +61,11 @@ final class LogIo implements AutoCloseable {
     }
 
     void openRing(MemoryRegion hostPool, MemoryRegion staging) {
-        IoRing opened = folders.newRing(ringDepth);
+        IoRing opened = folder.newRing(ringDepth);
         opened.register(hostPool); // where the kernel refuses, transfers cost a little more: nothing to decide here
         opened.register(staging);
         writeDepth = Math.max(1, opened.depth() - readDepth);
+        inFlight = new InFlight(opened.depth());
         ring = opened;
     }
 
@@ -82,26 +85,54 @@ final class LogIo implements AutoCloseable {
     }
 
     boolean write(int segment, int page, MemoryRegion region, long offset, long bytes, long token) {
-        IoRing mine = ring;
-        return mine.inFlight() < writeDepth
-                && mine.write(fileOf(segment), geometry.fileOffset(segment, page), region, offset, (int) bytes, token);
+        if (ring.inFlight() >= writeDepth) {
+            return false;
+        }
+        long to = geometry.fileOffset(segment, page);
+        int slot = begin(token);
+        return submitted(slot, slot >= 0 && ring.write(fileOf(segment), to, region, offset, (int) bytes, slot));
     }
 
     boolean flush(int file, long token) {
-        IoRing mine = ring;
-        return mine.inFlight() < writeDepth && mine.flush(files[file], token);
+        if (ring.inFlight() >= writeDepth) {
+            return false;
+        }
+        int slot = begin(token);
+        return submitted(slot, slot >= 0 && ring.flush(files[file], slot));
     }
 
     boolean read(long extent, MemoryRegion region, long offset, long bytes, long token) {
         int segment = Extent.segment(extent);
         long from = geometry.fileOffset(segment, Extent.page(extent));
-        return ring.read(fileOf(segment), from, region, offset, (int) bytes, token);
+        int slot = begin(token);
+        return submitted(slot, slot >= 0 && ring.read(fileOf(segment), from, region, offset, (int) bytes, slot));
     }
 
-    /** On the caller's thread. */
-    void readNow(long extent, MemoryRegion region, long offset, long bytes) {
-        int segment = Extent.segment(extent);
-        fileOf(segment).read(geometry.fileOffset(segment, Extent.page(extent)), region, offset, (int) bytes);
+    private int begin(long token) {
+        return inFlight.add(token, clock.nanoTime());
+    }
+
+    private boolean submitted(int slot, boolean taken) {
+        if (!taken && slot >= 0) {
+            inFlight.remove(slot);
+        }
+        return taken;
+    }
+
+    /** The folder, for messages. */
+    String path() {
+        return folder.path();
+    }
+
+    /** What a transfer was for that the ring has ended. */
+    long ended(long slot) {
+        return inFlight.remove((int) slot);
+    }
+
+    /** How long the oldest transfer has been under way, 0 when none is. Any thread. */
+    long ageNanos(long nowNanos) {
+        InFlight transfers = inFlight;
+        return transfers == null ? 0 : transfers.ageNanos(nowNanos);
     }
 
     private StorageFile fileOf(int segment) {

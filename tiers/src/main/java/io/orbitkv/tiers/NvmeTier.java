@@ -14,12 +14,16 @@ import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
 
 /**
- * The log: blocks on a drive, appended in batches to a few open segments, sealed, and given up in the order that an
+ * The log of one drive: blocks, appended in batches to a few open segments, sealed, and given up in the order that an
  * {@link EvictionPolicy} decides.
  *
  * <p>It is an agent without a thread of its own: one thread calls {@link #onStart}, {@link #doWork} and {@link #await} in
  * turn, {@link #stop} until it answers true for a clean end, and {@link #onClose}. Then anybody calls {@link #close}.
  * Every loop of a step is bounded, and nothing is allocated once it runs.
+ *
+ * <p>A drive that answers with an error, or not in time ({@link #watch}), is out of service: nothing new goes there, what waited
+ * for it is given back, and once its transfers have ended it is probed until it is well. Blocks that it has written stay
+ * indexed; a flush that failed costs the segments that it was for.
  *
  * <p>Others call: {@link #offer} under the store's writer lock; everything that says so from any thread.
  */
@@ -42,10 +46,13 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private final LogLane[] lanes;
     private final SegmentMover mover;
     private final LogLane moverLane;
+    private final DriveProbe driveProbe;
     private final CompletionHandler onCompletion = this::onCompletion;
 
-    private volatile TierState state = TierState.SERVING;
     private volatile Thread agentThread;
+
+    /** The outage that goes on is known to the probe. */
+    private boolean outNoted;
     private boolean working;
 
     /** The last step did something, so that another may have more to do though nothing is in flight. */
@@ -54,9 +61,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private boolean closed;
 
     /**
-     * Opens the log's files; the ring is made by the agent's thread.
+     * Opens the files of a log on one drive; the ring is made by the agent's thread.
      *
-     * @param folders hold the segment files, all of them created and their contents judged; in the order of their numbers
+     * @param folders holds the segment files, all of them created and their contents judged
      * @param geometry how the log is cut
      * @param initial what the opening found
      * @param generations of the log's segments; stay the caller's, open until this is closed
@@ -76,15 +83,32 @@ public final class NvmeTier implements Agent, AutoCloseable {
             NanoClock clock,
             WindowProbe probe,
             NvmeOptions options) {
-        if (geometry.segments() < SEGMENTS_MIN || initial.segments() != geometry.segments()) {
+        this(folders, 0, geometry, initial, new LogShared(initial), generations, host, listener, clock, probe, options);
+    }
+
+    /** Opens the files of one drive of a log that is spread over several; see {@link Drives}. */
+    NvmeTier(
+            DataFolders folders,
+            int drive,
+            LogGeometry geometry,
+            LogState initial,
+            LogShared shared,
+            Generations generations,
+            HostBlocks host,
+            NvmeListener listener,
+            NanoClock clock,
+            WindowProbe probe,
+            NvmeOptions options) {
+        if (geometry.segmentsPerFolder() < SEGMENTS_MIN || initial.segments() != geometry.segments()) {
             throw new OrbitKvException(
                     ErrorCode.CAP_TOO_SMALL,
                     "a log of " + geometry + " (found: " + initial.segments() + ") needs at least " + SEGMENTS_MIN
-                            + " segments; raise the cap or take smaller segments");
+                            + " segments a folder; raise the cap or take smaller segments");
         }
         this.clock = clock;
-        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folders);
-        this.positions = new Positions(initial);
+        this.context = new LogContext(
+                drive, geometry, initial, shared, generations, host, listener, probe, options, folders.get(drive), clock);
+        this.positions = new Positions(initial, shared);
         this.mover = new SegmentMover(context);
         this.supply = new SegmentSupply(context, initial, mover);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
@@ -95,18 +119,19 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         this.moverLane = new LogLane(context, supply, flusher, lanes.length, mover);
         mover.appendTo(moverLane.queue(), flusher);
+        this.driveProbe = new DriveProbe(context, flusher);
     }
 
     // ---- saving: under the store's writer lock ----
 
-    /** Blocks that can still be offered. The caller holds the store's writer lock. */
+    /** Blocks that can still be offered, 0 unless the drive serves. The caller holds the store's writer lock. */
     public int queueFree() {
-        return context.options.queueBlocks() - queueDepth();
+        return isServing() ? context.options.queueBlocks() - queueDepth() : 0;
     }
 
     /**
      * Hands over a block; the log takes over the caller's pin on its host extent and gives it back when the block is
-     * written, or dropped because the log failed. The caller holds the store's writer lock and saw {@link #queueFree()}
+     * written, or dropped because the drive is out. The caller holds the store's writer lock and saw {@link #queueFree()}
      * above 0.
      *
      * @param hostExtent where it lies
@@ -167,30 +192,14 @@ public final class NvmeTier implements Agent, AutoCloseable {
     /**
      * Hands reads to the agent. Any thread, which holds a pin on each extent until it is done with the batch.
      *
-     * @return false: too many batches are queued, or the log has stopped or failed; the batch is the caller's still
+     * @return false: too many batches are queued, or the drive is not serving; the batch is the caller's still
      */
     public boolean submit(ReadBatch batch) {
-        if (state != TierState.SERVING || !reads.submit(batch, this)) {
+        if (!isServing() || !reads.submit(batch, this)) {
             return false;
         }
         wakeup();
         return true;
-    }
-
-    /**
-     * Reads a block's pages on the caller's thread. Any thread, which holds a pin.
-     *
-     * @param extent where the block lies
-     * @param bytes its stored bytes; whole pages are read
-     * @param into where they land
-     * @param offset within the region, page-aligned, with room for whole pages
-     * @throws OrbitKvException {@link ErrorCode#DRIVE} when the drive answers with an error
-     */
-    public void readNow(long extent, int bytes, MemoryRegion into, long offset) {
-        long length = pagesBytes(bytes);
-        context.io.readNow(extent, into, offset, length);
-        context.counters.reads.getAndAdd(1);
-        context.counters.readBytes.getAndAdd(length);
     }
 
     static long pagesBytes(int storedBytes) {
@@ -228,7 +237,36 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     /** What the log still does. Any thread. */
     public TierState state() {
-        return state;
+        return context.state();
+    }
+
+    /** Whether reads and blocks are taken. Any thread. */
+    public boolean isServing() {
+        return context.state() == TierState.SERVING;
+    }
+
+    /**
+     * Takes the drive out of service if a transfer has been under way for too long. Any thread but the agent's, which may hang
+     * with its drive; it does no I/O and never waits.
+     *
+     * @return whether this call took it out
+     */
+    public boolean watch(long nowNanos) {
+        if (context.io.ageNanos(nowNanos) <= context.options.driveTimeoutNanos() || !context.takeOut()) {
+            return false;
+        }
+        wakeup();
+        return true;
+    }
+
+    /** The last position that was offered to this drive. Any thread. */
+    long lastOfferedPosition() {
+        return positions.lastOffered();
+    }
+
+    /** The oldest transfer's time under way, 0 when there is none. Any thread. */
+    public long oldestTransferNanos() {
+        return context.io.ageNanos(clock.nanoTime());
     }
 
     /** Why the log has failed, or null. Any thread. */
@@ -283,7 +321,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     @Override
     public String roleName() {
-        return "orbitkv-log";
+        return "orbitkv-log-" + context.drive;
     }
 
     /** Makes the ring. */
@@ -307,7 +345,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         working = true;
         try {
-            int done = context.hasFailed() ? workFailed() : workServing(stopping);
+            if (context.state() == TierState.OUT && !context.isOut()) {
+                context.leave("did not answer within " + context.options.driveTimeoutNanos() / 1_000_000 + " ms");
+            }
+            int done = context.hasFailed() ? workFailed() : context.isOut() ? workOut(stopping) : workServing(stopping);
             wasBusy = done > 0;
             return done;
         } catch (RuntimeException e) {
@@ -319,9 +360,6 @@ public final class NvmeTier implements Agent, AutoCloseable {
             return 1;
         } finally {
             working = false;
-            if (context.hasFailed()) {
-                state = TierState.FAILED;
-            }
         }
     }
 
@@ -341,11 +379,63 @@ public final class NvmeTier implements Agent, AutoCloseable {
         if (!stopping || waiting > 0 || !supply.isIdle()) {
             done += supply.step(waiting, now);
         }
-        if (positions.settle(lanes)) {
-            done++;
+        done += settle() ? 1 : 0;
+        return done + flusher.step(now, stopping && lanesAreDone());
+    }
+
+    /**
+     * What waits is given back at once, what is in flight when its transfers have ended. Then, and only then, the drive is
+     * probed: nothing that it may still do can meet anything that is new.
+     */
+    private int workOut(boolean stopping) {
+        long now = clock.nanoTime();
+        if (!outNoted) {
+            outNoted = true;
+            driveProbe.onOut(now);
+            NvmeCounters.add(context.counters.outages, 1);
+        }
+        int done = reads.drop();
+        done += context.io.ring().poll(onCompletion, POLL_MAX);
+        for (LogLane lane : lanes) {
+            done += lane.giveUp();
+        }
+        done += moverLane.giveUp();
+        if (driveProbe.isUnderWay()) {
+            done += driveProbe.step(now);
+        } else if (context.io.ring().inFlight() == 0) {
+            giveUpRounds(now);
+            done += stopping ? 0 : driveProbe.step(now);
+        }
+        if (!context.isOut()) {
+            outNoted = false;
+        }
+        return done + (settle() ? 1 : 0);
+    }
+
+    /** Nothing is in flight. */
+    private void giveUpRounds(long now) {
+        mover.giveUpAll();
+        supply.giveUpRound();
+        flusher.giveUpRound(now, segment -> giveUpFailed(segment, now));
+    }
+
+    private void giveUpFailed(int segment, long now) {
+        if (context.table.life(segment) == Life.OPEN || context.table.isSealed(segment)) {
+            for (LogLane lane : lanes) {
+                lane.onGivenUp(segment);
+            }
+            moverLane.onGivenUp(segment);
+            supply.giveUpFailed(segment, now);
+            NvmeCounters.add(context.counters.segmentsFailed, 1);
+        }
+    }
+
+    private boolean settle() {
+        boolean moved = positions.settle(lanes);
+        if (moved) {
             context.listener.onPositions(positions.written(), positions.durable());
         }
-        return done + flusher.step(now, stopping && lanesAreDone());
+        return moved;
     }
 
     /** Nothing new starts; what the drive still holds is waited for, then given back. */
@@ -359,7 +449,8 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return done;
     }
 
-    private void onCompletion(long token, int result) {
+    private void onCompletion(long slot, int result) {
+        long token = context.io.ended(slot);
         switch (Token.purpose(token)) {
             case Token.PAYLOAD -> lane(token).onPayload(result);
             case Token.BATCH_HEADER -> lane(token).onHeader(result);
@@ -367,8 +458,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
             case Token.MOVE_FOOTER -> mover.onFooter(Token.major(token), result);
             case Token.MOVE_PAYLOAD -> mover.onPayload(Token.major(token), Token.minor(token), result);
             case Token.SEGMENT_HEADER -> supply.onHeader(Token.minor(token), result);
-            case Token.PREPARE_FLUSH -> supply.onFlush(Token.minor(token), result);
+            case Token.PREPARE_FLUSH -> supply.onFlush(Token.minor(token), result, flusher);
             case Token.FLUSH -> flusher.onFlush(Token.minor(token), result);
+            case Token.PROBE -> driveProbe.onEnd(result);
             case Token.READ -> reads.onRead(Token.major(token), Token.minor(token), result);
             default -> throw new OrbitKvException(ErrorCode.BUG, "a transfer of unknown purpose ended: " + token);
         }
@@ -383,7 +475,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void await(long maxNanos) {
         long now = clock.nanoTime();
         long sleep = wasBusy ? 0 : Math.min(maxNanos, AWAIT_NANOS_MAX);
-        if (!context.hasFailed()) {
+        if (context.isOut()) {
+            sleep = Math.min(sleep, context.io.ring().inFlight() > 0 ? maxNanos : driveProbe.nextTimerNanos(now));
+        } else if (!context.hasFailed()) {
             sleep = Math.min(sleep, flusher.nextTimerNanos(now));
             sleep = Math.min(sleep, supply.nextTimerNanos());
             sleep = Math.min(sleep, moverLane.nextTimerNanos(now));
@@ -402,7 +496,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     /** The use-sequence that the next segment gets; exact once the agent has stopped. */
     public long nextUseSequence() {
-        return supply.nextUseSequence();
+        return context.shared.nextUse.get();
     }
 
     /** Ends the present or next {@link #await}. Any thread. */
@@ -427,7 +521,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     boolean workUntilDrained(ReadBatch batch, long start, long timeoutNanos) {
         while (!batch.isDrained()) {
             long left = timeoutNanos - (clock.nanoTime() - start);
-            if (left <= 0) {
+            if (left <= 0 || !isServing()) {
                 return false;
             }
             if (doWork() == 0) {
@@ -441,19 +535,19 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * One step of a clean stop, instead of {@link #doWork}: writes what is queued, seals open segments, flushes, answers
      * reads. Nothing may be offered any more. Sleep in {@link #await} between steps, as long as it likes. Agent's thread.
      *
-     * @return true when nothing is left to do: everything is durable, or the log has failed and the drive is quiet
+     * @return true when nothing is left to do: everything is durable, or the drive is out, or the log has failed, and nothing is in flight
      */
     public boolean stop() {
-        if (state == TierState.STOPPED) {
+        if (state() == TierState.STOPPED) {
             return true;
         }
         work(true);
         boolean quiet = context.io.ring().inFlight() == 0;
-        if (context.hasFailed()) {
-            return quiet && queueDepth() == 0 && reads.isIdle();
+        if (context.isHalted()) {
+            return quiet && queueDepth() == 0 && reads.isIdle() && !driveProbe.isUnderWay();
         }
         if (quiet && lanesAreDone() && flusher.isClean() && reads.isIdle()) {
-            state = TierState.STOPPED;
+            context.stopped();
             return true;
         }
         return false;
@@ -473,9 +567,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void onClose() {
         context.io.closeRing();
         reads.close();
-        if (state == TierState.SERVING) {
-            state = TierState.STOPPED;
-        }
+        context.stopped();
     }
 
     /** Closes the files. The agent has stopped and nobody calls anything any more. Safe to call twice. */

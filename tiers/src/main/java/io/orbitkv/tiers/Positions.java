@@ -2,16 +2,21 @@ package io.orbitkv.tiers;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** How far the log has come: offered by the caller, written and durable by the agent; each only grows. */
+/**
+ * How far one drive's log has come: offered by the caller, written and durable by the agent; each only grows. Positions are
+ * given out for all drives together, each to one of them.
+ */
 final class Positions {
-    private final AtomicLong offered = new AtomicLong();
+    private final AtomicLong offered;
+    private final AtomicLong lastOffered = new AtomicLong();
     private final AtomicLong written = new AtomicLong();
     private final AtomicLong durable = new AtomicLong();
     private final AtomicLong writeRequest = new AtomicLong();
     private final AtomicLong flushRequest = new AtomicLong();
 
-    Positions(LogState initial) {
-        offered.set(initial.lastPosition());
+    Positions(LogState initial, LogShared shared) {
+        offered = shared.offered;
+        lastOffered.set(initial.lastPosition());
         written.set(initial.lastPosition());
         durable.set(initial.durablePosition());
         flushRequest.set(initial.durablePosition());
@@ -20,7 +25,8 @@ final class Positions {
     /** Caller: after the block itself is in its queue (partner: {@link #settle}). */
     void offer(long position) {
         assert position > offered.getPlain() : position + " after " + offered.getPlain();
-        offered.set(position);
+        lastOffered.setRelease(position);
+        offered.set(position); // partner: Drives looks at it first, then at the drives
     }
 
     /**
@@ -65,6 +71,11 @@ final class Positions {
 
     long offered() {
         return offered.getAcquire();
+    }
+
+    /** The last position that was offered to this drive. */
+    long lastOffered() {
+        return lastOffered.getAcquire();
     }
 
     long written() {

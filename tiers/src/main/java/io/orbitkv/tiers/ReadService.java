@@ -177,6 +177,11 @@ final class ReadService {
     /** After a failure: takes no more batches and ends what was not started; what it did. */
     int abandon() {
         closed = true;
+        return drop();
+    }
+
+    /** The drive is out: ends what was not started; what it did. */
+    int drop() {
         int work = refuseQueued();
         for (int slot = 0; slot < ACTIVE_MAX && activeCount > 0; slot++) {
             while (active[slot] != null && !active[slot].isStarted()) {

@@ -73,11 +73,13 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         int writing;
         long flushRound;
         final int[] oldPages;
+        final long[] movedTo;
         final int[] stagedPages;
         final boolean[] isWrong;
 
         Slot(int blocksMax) {
             oldPages = new int[blocksMax];
+            movedTo = new long[blocksMax];
             stagedPages = new int[blocksMax];
             isWrong = new boolean[blocksMax];
         }
@@ -112,7 +114,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     /** Most victims at a time in such a log. */
     static int slots(LogGeometry geometry) {
         long fitting = Math.max(1, STAGING_BYTES / geometry.segmentBytes());
-        return (int) Math.min(Math.min(SLOTS_MAX, fitting), geometry.segments() / SEGMENTS_A_SLOT);
+        return (int) Math.min(Math.min(SLOTS_MAX, fitting), geometry.segmentsPerFolder() / SEGMENTS_A_SLOT);
     }
 
     /** Most blocks that can wait for the lane. */
@@ -219,7 +221,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     }
 
     void onFooter(int number, int result) {
-        if (context.hasFailed()) {
+        if (context.isHalted()) {
             return;
         }
         Slot slot = slots[number];
@@ -289,6 +291,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
             slot.oldPages[n] = page;
             slot.stagedPages[n] = slot.nextPage;
             slot.isWrong[n] = false;
+            slot.movedTo[n] = Extent.NONE;
             slot.nextPage += look.pages();
             slot.stagedCount++;
             slot.reading++;
@@ -305,7 +308,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     void onPayload(int number, int n, int result) {
         Slot slot = slots[number];
         slot.reading--;
-        if (context.hasFailed()) {
+        if (context.isHalted()) {
             return;
         }
         if (result < 0 || !isRight(number, n)) {
@@ -351,6 +354,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
             stagedListing(number, n, staged);
             long old = Extent.pack(slot.victim, slot.oldPages[n], slot.generation);
             context.listener.onBlockMoved(staged, old, nvmeExtents[i]);
+            slot.movedTo[n] = nvmeExtents[i];
             NvmeCounters.add(counters.reappendedBlocks, 1);
             NvmeCounters.add(counters.reappendedBytes, (long) staged.pages() * DiskFormat.PAGE_BYTES);
         }
@@ -361,7 +365,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     public void unpin(long extent) {
         Slot slot = slots[Extent.segment(extent)];
         slot.writing--;
-        if (slot.writing == 0 && !context.hasFailed()) {
+        if (slot.writing == 0 && !context.isHalted()) {
             slot.phase = Phase.FLUSHING;
             slot.flushRound = flusher.requestRound();
         }
@@ -371,6 +375,29 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         slot.phase = Phase.DONE;
         busy--;
         done++;
+    }
+
+    /**
+     * The drive is out, and nothing is in flight: victims stay where they are. Blocks that were appended again are looked for
+     * in their old place once more, which is durable as it ever was; the new one need not become so.
+     */
+    void giveUpAll() {
+        for (int number = 0; number < slots.length; number++) {
+            Slot slot = slots[number];
+            if (slot.phase == Phase.FREE || slot.phase == Phase.DONE) {
+                continue;
+            }
+            boolean moved = slot.phase == Phase.WRITING || slot.phase == Phase.FLUSHING;
+            for (int n = 0; moved && n < slot.stagedCount; n++) {
+                if (slot.movedTo[n] != Extent.NONE) {
+                    long old = Extent.pack(slot.victim, slot.oldPages[n], slot.generation);
+                    context.listener.onBlockMoved(stagedListing(number, n, staged), slot.movedTo[n], old);
+                }
+            }
+            context.table.release(slot.victim);
+            slot.phase = Phase.FREE;
+            busy--;
+        }
     }
 
     /** Used blocks that are not appended again. */

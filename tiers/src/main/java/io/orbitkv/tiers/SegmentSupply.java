@@ -45,7 +45,6 @@ final class SegmentSupply {
     private final IntPredicate canLeave = segment -> true;
     private final SegmentHeader header;
     private final int preparedTarget;
-    private long nextUse;
 
     /** Nothing is prepared, let alone given up, before the first block wants to be written. */
     private boolean isWanted;
@@ -59,8 +58,10 @@ final class SegmentSupply {
     private final int[] ready = new int[PREPARED_MAX];
     private int readyCount;
 
-    private final int[] reclaiming = new int[RECLAIMING_MAX];
-    private final long[] reclaimingSince = new long[RECLAIMING_MAX];
+    /** Mostly up to {@link #RECLAIMING_MAX}; all segments may be among them when flushes fail. */
+    private final int[] reclaiming;
+
+    private final long[] reclaimingSince;
     private int reclaimingCount;
 
     // ---- the round ----
@@ -78,11 +79,13 @@ final class SegmentSupply {
         this.policy = context.options.eviction().make();
         this.mover = mover;
         this.header = new SegmentHeader(context.geometry);
-        int segments = context.geometry.segments();
+        LogGeometry geometry = context.geometry;
+        int segments = geometry.segmentsPerFolder();
         this.preparedTarget = Math.min(PREPARED_MAX, Math.max(1, segments / SEGMENTS_PER_PREPARED));
-        this.nextUse = initial.nextUseSequence();
         this.free = new int[segments];
-        for (int segment = 0; segment < segments; segment++) {
+        this.reclaiming = new int[Math.max(RECLAIMING_MAX, segments)];
+        this.reclaimingSince = new long[reclaiming.length];
+        for (int segment = context.drive; segment < geometry.segments(); segment += geometry.folders()) {
             if (!initial.isSealed(segment)) {
                 free[freeCount++] = segment;
             }
@@ -178,11 +181,15 @@ final class SegmentSupply {
 
     /** Its old header stays until it is used again: until then a crash brings back its blocks, which harms nothing. */
     private void addFree(int segment) {
+        putFree(segment);
+        context.probe.leave(CrashWindow.SEGMENT_REUSE);
+    }
+
+    private void putFree(int segment) {
         context.table.move(segment, Life.FREE);
         int end = freeFirst + freeCount;
         free[end < free.length ? end : end - free.length] = segment;
         freeCount++;
-        context.probe.leave(CrashWindow.SEGMENT_REUSE);
     }
 
     private void collectFree() {
@@ -246,7 +253,7 @@ final class SegmentSupply {
 
     /** Gives a segment up before its pages are needed: the next round takes it. None is sealed: one is to be. */
     private int evictOne(long nowNanos) {
-        if (reclaimingCount == RECLAIMING_MAX) {
+        if (reclaimingCount >= RECLAIMING_MAX) {
             return 0;
         }
         int victim = chooseVictim();
@@ -260,10 +267,6 @@ final class SegmentSupply {
         return 1;
     }
 
-    long nextUseSequence() {
-        return nextUse;
-    }
-
     private void join(int segment, boolean wasSealed) {
         context.table.move(segment, Life.PREPARING);
         round[roundCount] = segment;
@@ -274,8 +277,9 @@ final class SegmentSupply {
         fileCount = 0;
         for (int i = 0; i < roundCount; i++) {
             int segment = round[i];
-            context.table.useSequence(segment, nextUse);
-            header.encode(context.staging, context.prepareOffset(i), segment, nextUse++);
+            long use = context.shared.nextUse.getAndIncrement();
+            context.table.useSequence(segment, use);
+            header.encode(context.staging, context.prepareOffset(i), segment, use);
             addFile(context.io.file(segment));
         }
         phase = Phase.WRITING;
@@ -322,11 +326,10 @@ final class SegmentSupply {
 
     void onHeader(int i, int result) {
         pending--;
-        if (context.hasFailed()) {
-            return;
-        }
         if (result < 0) {
             context.failDrive("writing the header of segment", round[i], result);
+        }
+        if (context.isHalted()) {
             return;
         }
         NvmeCounters.add(context.counters.headerBytes, DiskFormat.PAGE_BYTES);
@@ -337,19 +340,42 @@ final class SegmentSupply {
         }
     }
 
-    void onFlush(int i, int result) {
+    void onFlush(int i, int result, Flusher flusher) {
         pending--;
-        if (context.hasFailed()) {
-            return;
-        }
         if (result < 0) {
+            flusher.fail(files[i]);
             context.failDrive("flushing segment file", files[i], result);
+        }
+        if (context.isHalted()) {
             return;
         }
         NvmeCounters.add(context.counters.flushes, 1);
         if (pending == 0 && submitted == fileCount) {
             endRound();
         }
+    }
+
+    /** The drive is out, and nothing is in flight: what was being prepared is free, and gets another header. */
+    void giveUpRound() {
+        for (int i = 0; phase != Phase.IDLE && i < roundCount; i++) {
+            if (reused[i]) {
+                context.probe.leave(CrashWindow.SEGMENT_REUSE);
+            }
+            putFree(round[i]);
+        }
+        phase = Phase.IDLE;
+    }
+
+    /** The flush of a segment has failed: its blocks are given up, and it is used again once nobody reads it. */
+    void giveUpFailed(int segment, long nowNanos) {
+        giveUp(segment);
+        awaitReaders(segment, nowNanos);
+    }
+
+    /** A segment that was opened and holds nothing. */
+    void giveBack(int segment) {
+        context.listener.onSegment(segment, context.table.useSequence(segment), SegmentState.FREE, 0, 0, 0);
+        putFree(segment);
     }
 
     private void endRound() {

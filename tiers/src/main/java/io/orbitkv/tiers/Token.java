@@ -31,6 +31,9 @@ final class Token {
     /** A used block of a victim. Major: the mover's slot. Minor: which block. */
     static final int MOVE_PAYLOAD = 9;
 
+    /** A page that is read or written to see whether the drive is well. */
+    static final int PROBE = 10;
+
     private static final int PURPOSE_SHIFT = 56;
     private static final int MAJOR_SHIFT = 32;
     private static final int MAJOR_MASK = (1 << 24) - 1;
