@@ -10,6 +10,18 @@ interface Driver {
     /** Starts one more agent, which is stopped before the others. */
     void startBeside(Agent agent);
 
-    /** Stops the agents cleanly; false when the log could not be brought to a clean end in time. */
+    /** Stops the agents cleanly; false when a drive's log could not be brought to a clean end in time. */
     boolean stop();
+
+    /**
+     * Does the last work on the data folders, after {@link #stop()}.
+     *
+     * @param work what to do
+     * @param timeoutNanos longest wait for it where it may hang
+     * @return whether it is done
+     */
+    boolean finish(Runnable work, long timeoutNanos);
+
+    /** Whether no thread of the store is left: until then a drive may still read or write the store's memory. */
+    boolean isDrained();
 }

@@ -17,19 +17,22 @@ import io.orbitkv.recovery.CleanStop;
 import io.orbitkv.recovery.OpenedFolder;
 import io.orbitkv.recovery.Opening;
 import io.orbitkv.recovery.OpeningOptions;
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.HostTier;
 import io.orbitkv.tiers.NvmeCounters;
 import io.orbitkv.tiers.NvmeOptions;
-import io.orbitkv.tiers.NvmeTier;
-import io.orbitkv.tiers.TierState;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A log-structured store for KV blocks: query finds the longest stored prefix of a prompt, restore puts its blocks
@@ -45,6 +48,17 @@ import org.agrona.concurrent.SystemNanoClock;
 public final class KvStore implements AutoCloseable {
     /** How long closing waits for calls that are still inside before it leaves memory mapped rather than crash them. */
     private static final long CLOSE_WAIT_NANOS = 30_000_000_000L;
+
+    private static final Logger LOG = LoggerFactory.getLogger(KvStore.class);
+    private static final AtomicInteger CLOSED_UNDRAINED = new AtomicInteger();
+
+    /** How long the last commit and the snapshot may take, on drives that have answered until then. */
+    private static final long FINISH_NANOS_MAX = 60_000_000_000L;
+
+    /** How long the last commit may take where a drive has not. */
+    private static final long FINISH_UNCLEAN_NANOS_MAX = 2_000_000_000L;
+
+    private static final long DRAIN_LOOK_NANOS = 100_000_000;
 
     private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
     private static final int LINGER_NANOS = 1_000_000;
@@ -66,13 +80,13 @@ public final class KvStore implements AutoCloseable {
     private final HostTier host;
     private final Generations logGenerations;
     private final PrefixIndex index;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final LogListener listener;
     private final Families families;
     private final Leases leases;
     private final Workspaces workspaces;
     private final Allocations allocations = new Allocations();
-    private final Upkeep upkeep;
+    private final CatalogKeeper keeper;
     private final Admission admission;
     private final SavePath saves;
     private final QueryPath queries;
@@ -132,7 +146,7 @@ public final class KvStore implements AutoCloseable {
 
     /** Starts the agents. */
     private interface Drivers {
-        Driver start(NvmeTier log, Upkeep upkeep);
+        Driver start(Drives drives, Upkeep upkeep, CatalogKeeper keeper);
     }
 
     private KvStore(StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
@@ -165,7 +179,7 @@ public final class KvStore implements AutoCloseable {
                     options.probe(),
                     opened.namespaces());
             listener = new LogListener(writerLock, index, host, segments, families::numberOf);
-            nvme = made.keep(new NvmeTier(
+            nvme = made.keep(new Drives(
                     folders,
                     opened.geometry(),
                     opened.logState(),
@@ -178,7 +192,7 @@ public final class KvStore implements AutoCloseable {
             leases = made.keep(new Leases(clock, options.leasesMax()));
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
-            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
+            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count()));
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(
                     options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
@@ -188,6 +202,7 @@ public final class KvStore implements AutoCloseable {
             RestoreEstimate estimate = new RestoreEstimate();
             queries = new QueryPath(
                     index,
+                    nvme,
                     leases,
                     counters,
                     admission,
@@ -212,20 +227,10 @@ public final class KvStore implements AutoCloseable {
                             Math.min(options.promotionBytesMax(), options.poolBytes() / PROMOTION_POOL_FRACTION)),
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
-            upkeep = new Upkeep(
-                    writerLock,
-                    index,
-                    catalog,
-                    segments,
-                    quarantine,
-                    saves,
-                    restores,
-                    workspaces,
-                    new Reclaimed(),
-                    clock,
-                    COMMIT_INTERVAL_NANOS);
+            Upkeep upkeep = new Upkeep(writerLock, index, nvme, restores, workspaces, new Reclaimed(), clock);
             ownBytes = new OwnBytes(folders, clock);
-            driver = drivers.start(nvme, upkeep);
+            keeper = new CatalogKeeper(catalog, segments, quarantine, saves, ownBytes, clock, COMMIT_INTERVAL_NANOS);
+            driver = drivers.start(nvme, upkeep, keeper);
             if (admission.isSelective()) {
                 driver.startBeside(admission);
             }
@@ -266,7 +271,9 @@ public final class KvStore implements AutoCloseable {
                 depth,
                 depth / 2,
                 READ_QUEUE_BATCHES,
-                options.policy());
+                options.policy(),
+                options.driveTimeoutMillis() * 1_000_000,
+                options.driveProbeMillisMax() * 1_000_000);
     }
 
     /** What makes extents stale: segments given up, and namespaces cleared. */
@@ -459,13 +466,12 @@ public final class KvStore implements AutoCloseable {
             // Half of all numbers is 146 years; with more the comparison of times would wrap.
             long timeoutNanos = Math.min(TimeUnit.MILLISECONDS.toNanos(timeoutMillis), Long.MAX_VALUE / 2);
             long deadline = System.nanoTime() + timeoutNanos;
-            if (!await(position, Level.WRITTEN, deadline)) {
-                return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
+            boolean reached = await(position, Level.WRITTEN, deadline)
+                    && (level == Level.WRITTEN || await(position, Level.DURABLE, deadline));
+            if (reached) {
+                return nvme.hasLost(position) ? SyncOutcome.FAILED : SyncOutcome.REACHED;
             }
-            if (level == Level.WRITTEN || await(position, Level.DURABLE, deadline)) {
-                return SyncOutcome.REACHED;
-            }
-            return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
+            return nvme.isHeldUp(position, level == Level.DURABLE) ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
         } finally {
             gate.leave();
         }
@@ -478,7 +484,7 @@ public final class KvStore implements AutoCloseable {
             if (reached >= position) {
                 return true;
             }
-            if (nvme.state() == TierState.FAILED || System.nanoTime() - deadline > 0) {
+            if (nvme.isHeldUp(position, level == Level.DURABLE) || System.nanoTime() - deadline > 0) {
                 return false;
             }
             if (!asked) {
@@ -638,20 +644,20 @@ public final class KvStore implements AutoCloseable {
                     saves.acceptedPosition(),
                     nvme.writtenPosition(),
                     nvme.durablePosition(),
-                    nvme.counters().blocksWritten(),
-                    nvme.counters().payloadBytes(),
-                    written(nvme.counters()),
-                    nvme.counters().readBytes(),
+                    nvme.counted(NvmeCounters::blocksWritten),
+                    nvme.counted(NvmeCounters::payloadBytes),
+                    written(nvme),
+                    nvme.counted(NvmeCounters::readBytes),
                     nvme.queueDepth(),
                     listener.reclaimedSegments(),
                     host.evictedSegments(),
                     nvme.secondChances(),
                     host.secondChances(),
-                    nvme.counters().reappendedBlocks(),
-                    nvme.counters().reappendedBytes(),
+                    nvme.counted(NvmeCounters::reappendedBlocks),
+                    nvme.counted(NvmeCounters::reappendedBytes),
                     counters.reappendedHostBlocks.sum(),
                     counters.reappendedHostBytes.sum(),
-                    nvme.counters().usedBlocksDropped(),
+                    nvme.counted(NvmeCounters::usedBlocksDropped),
                     host.usedBlocksDropped(),
                     counters.promotedBlocks.sum(),
                     counters.promotedBytes.sum(),
@@ -660,6 +666,11 @@ public final class KvStore implements AutoCloseable {
                     index.blocksMax(),
                     index.bytes(),
                     leases.held(),
+                    counters.savedWithoutDrive.sum(),
+                    nvme.counted(NvmeCounters::blocksDropped),
+                    nvme.counted(NvmeCounters::segmentsFailed),
+                    nvme.counted(NvmeCounters::outages),
+                    drivesOut(),
                     ownBytes.now(),
                     catalog.identity().capBytes(),
                     admission.stats(counters));
@@ -668,8 +679,37 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
-    private static long written(NvmeCounters log) {
-        return log.payloadBytes() + log.reappendedBytes() + log.headerBytes() + log.footerBytes();
+    private static long written(Drives nvme) {
+        return nvme.counted(log -> log.payloadBytes() + log.reappendedBytes() + log.headerBytes() + log.footerBytes());
+    }
+
+    private int drivesOut() {
+        int out = 0;
+        for (int drive = 0; drive < nvme.count(); drive++) {
+            out += nvme.drive(drive).isServing() ? 0 : 1;
+        }
+        return out;
+    }
+
+    /**
+     * What each drive does, in the order of the folders' numbers.
+     *
+     * @return a list as long as there are data folders
+     */
+    public List<DriveStatus> drives() {
+        gate.enter();
+        try {
+            List<DriveStatus> all = new ArrayList<>();
+            for (int drive = 0; drive < nvme.count(); drive++) {
+                all.add(new DriveStatus(
+                        folders.get(drive).path(),
+                        nvme.drive(drive).state(),
+                        nvme.drive(drive).oldestTransferNanos() / 1_000_000));
+            }
+            return all;
+        } finally {
+            gate.leave();
+        }
     }
 
     private void requireOurs(FamilyHandle family) {
@@ -706,8 +746,9 @@ public final class KvStore implements AutoCloseable {
 
     /**
      * Stops cleanly: calls inside finish, open segments are sealed and flushed, the index is written out, the folder is
-     * given back. Safe to call twice. Where the drive doesn't let it stop within 10 s, the next opening recovers as
-     * after a kill.
+     * given back. Safe to call twice. Where a drive doesn't let it stop within 10 s, the next opening recovers as after a
+     * kill. Where a drive hangs, memory that it may still read or write stays mapped and the folder locked until it has let
+     * go ({@link #closedUndrained()}); this call does not wait for that.
      */
     @Override
     public void close() {
@@ -718,19 +759,53 @@ public final class KvStore implements AutoCloseable {
         try {
             stop();
         } finally {
-            if (empty) {
+            if (empty && driver.isDrained()) {
                 free(); // whatever came of the stop: memory, descriptors and the lock never outlive a closed store
+            } else if (empty) {
+                freeWhenDrained();
             }
         }
     }
 
     private void stop() {
-        boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
-        upkeep.commit();
+        boolean clean = driver.stop();
+        boolean done = driver.finish(() -> finish(clean), clean ? FINISH_NANOS_MAX : FINISH_UNCLEAN_NANOS_MAX);
+        if (!done) {
+            LOG.warn("the catalog of {} did not answer: the next opening recovers as after a kill", folders.path());
+        }
+    }
+
+    private void finish(boolean clean) {
+        keeper.commit();
         if (clean) {
             CleanStop.write(
                     opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());
         }
+    }
+
+    /** A thread waits for the drive: only the end of its transfers says that nobody writes into our memory any more. */
+    private void freeWhenDrained() {
+        CLOSED_UNDRAINED.incrementAndGet();
+        LOG.warn(
+                "a drive of {} hangs: {} bytes of memory stay mapped, and the folder locked, until it has ended its transfers",
+                folders.path(),
+                options.poolBytes());
+        Thread drain = new Thread(
+                () -> {
+                    while (!driver.isDrained()) {
+                        LockSupport.parkNanos(DRAIN_LOOK_NANOS);
+                    }
+                    free();
+                    CLOSED_UNDRAINED.decrementAndGet();
+                },
+                "orbitkv-drain");
+        drain.setDaemon(true);
+        drain.start();
+    }
+
+    /** Stores of this process that were closed while a drive hung, and whose memory is still mapped therefore. */
+    public static int closedUndrained() {
+        return CLOSED_UNDRAINED.get();
     }
 
     private void free() {

@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.TierState;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentInvoker;
 
@@ -11,16 +13,21 @@ final class Stepped implements Driver {
 
     private static final long IDLE_NANOS = 1_000_000;
 
-    private final NvmeTier log;
-    private final AgentInvoker logInvoker;
+    private final Drives drives;
+    private final CatalogKeeper keeper;
+    private final AgentInvoker[] logInvokers;
     private final AgentInvoker upkeepInvoker;
     private AgentInvoker besideInvoker;
 
-    Stepped(NvmeTier log, Upkeep upkeep) {
-        this.log = log;
-        this.logInvoker = new AgentInvoker(Stepped::fail, null, log);
+    Stepped(Drives drives, Upkeep upkeep, CatalogKeeper keeper) {
+        this.drives = drives;
+        this.keeper = keeper;
+        this.logInvokers = new AgentInvoker[drives.count()];
+        for (int i = 0; i < logInvokers.length; i++) {
+            logInvokers[i] = new AgentInvoker(Stepped::fail, null, drives.drive(i));
+            logInvokers[i].start();
+        }
         this.upkeepInvoker = new AgentInvoker(Stepped::fail, null, upkeep);
-        logInvoker.start();
         upkeepInvoker.start();
     }
 
@@ -37,9 +44,13 @@ final class Stepped implements Driver {
     /** One step of each agent; where none had work, simulated time passes. */
     @Override
     public void pause() {
-        int beside = besideInvoker == null ? 0 : besideInvoker.invoke();
-        if (logInvoker.invoke() + upkeepInvoker.invoke() + beside == 0) {
-            log.await(IDLE_NANOS);
+        int done = besideInvoker == null ? 0 : besideInvoker.invoke();
+        for (AgentInvoker log : logInvokers) {
+            done += log.invoke();
+        }
+        done += upkeepInvoker.invoke() + keeper.doWork();
+        for (int i = 0; done == 0 && i < logInvokers.length; i++) {
+            drives.drive(i).await(IDLE_NANOS / logInvokers.length);
         }
     }
 
@@ -51,13 +62,32 @@ final class Stepped implements Driver {
 
     @Override
     public boolean stop() {
+        boolean clean = true;
+        for (int i = 0; i < drives.count(); i++) {
+            clean &= stop(drives.drive(i));
+        }
+        return clean;
+    }
+
+    private static boolean stop(NvmeTier log) {
         for (int step = 0; step < STOP_STEPS_MAX; step++) {
             if (log.stop()) {
                 log.onClose();
-                return true;
+                return log.state() == TierState.STOPPED;
             }
             log.await(IDLE_NANOS);
         }
         return false;
+    }
+
+    @Override
+    public boolean finish(Runnable work, long timeoutNanos) {
+        work.run();
+        return true;
+    }
+
+    @Override
+    public boolean isDrained() {
+        return true;
     }
 }

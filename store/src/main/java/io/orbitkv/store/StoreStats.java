@@ -50,6 +50,11 @@ package io.orbitkv.store;
  * @param indexBlocksMax most of them
  * @param indexBytes native memory of the index
  * @param leasesHeld leases that are held and have not expired
+ * @param savedWithoutDriveBlocks blocks that were taken into host memory only, since no drive was in service
+ * @param nvmeDroppedBlocks blocks that a drive had taken over and did not write, since it went out of service
+ * @param nvmeSegmentsFailed segments that were given up since their flush had failed
+ * @param driveOutages how often a drive went out of service
+ * @param drivesOut drives that are out of service now
  * @param ownBytes bytes that the store's files take on the drive
  * @param capBytes most bytes that they may take
  * @param admission what was let onto the drive
@@ -101,6 +106,11 @@ public record StoreStats(
         long indexBlocksMax,
         long indexBytes,
         int leasesHeld,
+        long savedWithoutDriveBlocks,
+        long nvmeDroppedBlocks,
+        long nvmeSegmentsFailed,
+        long driveOutages,
+        int drivesOut,
         long ownBytes,
         long capBytes,
         AdmissionStats admission) {}

@@ -159,13 +159,13 @@ public final class Drives implements AutoCloseable {
     public boolean offer(long hostExtent, long position, int lane) {
         int of = lane % driveOf.length;
         if (logs.length == 1) {
-            if (!logs[0].isServing()) {
+            if (logs[0].queueFree() <= 0) {
                 return false;
             }
             logs[0].offer(hostExtent, position, of);
             return true;
         }
-        if ((bytesLeft[of] <= 0 || logs[driveOf[of]].queueFree() == 0) && !choose(of)) {
+        if ((bytesLeft[of] <= 0 || logs[driveOf[of]].queueFree() <= 0) && !choose(of)) {
             return false;
         }
         long bytes = host.listing(hostExtent, listing).storedBytes();

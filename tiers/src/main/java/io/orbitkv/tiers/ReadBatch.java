@@ -148,6 +148,11 @@ public final class ReadBatch {
         return !submitted;
     }
 
+    /** Whether reads are under way on a drive that serves. */
+    public boolean isAwaitedOfServingDrive() {
+        return submitted && tier.isServing();
+    }
+
     /**
      * Waits until all reads have ended, or the drive is out of service. On the agent's own thread it makes the agent work meanwhile.
      *

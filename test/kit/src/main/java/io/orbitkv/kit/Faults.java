@@ -16,6 +16,8 @@ public final class Faults {
     public static final int SLOW_ONE_IN = 16;
 
     private static final int SLOW_FACTOR = 10;
+    private static final int EIO = 5;
+    private static final int ENOSPC = 28;
 
     private double readError;
     private double writeError;
@@ -24,6 +26,9 @@ public final class Faults {
     private double bitRot;
     private double lyingFlush;
     private boolean bootIdStays;
+    private int writeErrno = EIO;
+    private boolean hangs;
+    private long slowerNanos;
 
     Faults() {}
 
@@ -40,8 +45,8 @@ public final class Faults {
     }
 
     /**
-     * Flushes that answer EIO. From then on no flush of that file makes anything durable, though later ones answer that
-     * all is well: what a kernel does that dropped the pages.
+     * Flushes that answer EIO. What was written to that file before is not made durable by any later flush, though it
+     * answers that all is well: what a kernel does that dropped the pages.
      */
     public Faults flushFailure(double probability) {
         flushFailure = checked(probability);
@@ -63,6 +68,27 @@ public final class Faults {
      */
     public Faults bootIdStays(boolean stays) {
         bootIdStays = stays;
+        return this;
+    }
+
+    /** Whether writes that fail answer ENOSPC instead of EIO, as on a drive that is full behind the file system. */
+    public Faults writesFindNoSpace(boolean full) {
+        writeErrno = full ? ENOSPC : EIO;
+        return this;
+    }
+
+    /**
+     * Whether the drive hangs: transfers of rings don't end, and reads don't land, until it is taken back, or the ring is
+     * closed.
+     */
+    public Faults hang(boolean now) {
+        hangs = now;
+        return this;
+    }
+
+    /** So much longer takes every transfer of a ring from now on, in nanoseconds. */
+    public Faults slowerNanos(long nanos) {
+        slowerNanos = nanos;
         return this;
     }
 
@@ -102,13 +128,21 @@ public final class Faults {
         return lyingFlush;
     }
 
+    int writeErrno() {
+        return writeErrno;
+    }
+
+    boolean hangs() {
+        return hangs;
+    }
+
     boolean isBootIdKept() {
         return bootIdStays;
     }
 
     long latencyNanos(Gen gen) {
         long nanos = gen.between(LATENCY_NANOS_MIN, LATENCY_NANOS_MAX);
-        return gen.below(SLOW_ONE_IN) == 0 ? nanos * SLOW_FACTOR : nanos;
+        return slowerNanos + (gen.below(SLOW_ONE_IN) == 0 ? nanos * SLOW_FACTOR : nanos);
     }
 
     private static double checked(double probability) {

@@ -53,7 +53,10 @@ final class FileContent {
     private final IntArrayList dirty = new IntArrayList();
     private final List<PendingWrite> inFlight = new ArrayList<>();
     private final ArrayDeque<byte[]> spare;
-    private boolean neverFlushesAgain;
+
+    /** Writes up to this number are lost to flushes: one that was to cover them has failed. */
+    private long failedUpTo;
+
     private long writes;
 
     FileContent(int number, long bytes, ArrayDeque<byte[]> spare) {
@@ -144,14 +147,11 @@ final class FileContent {
 
     /** What was completed up to a number of writes is durable. */
     void flush(long upToWrites) {
-        if (neverFlushesAgain) {
-            return;
-        }
         int left = 0;
         for (int i = 0; i < dirty.size(); i++) {
             int pageNumber = dirty.getInt(i);
             Page page = pages.get(pageNumber);
-            while (!page.unflushed.isEmpty() && page.sequences.get(0) <= upToWrites) {
+            for (int covered = covered(page, upToWrites); covered > 0; covered--) {
                 giveBack(page.durable);
                 page.durable = page.unflushed.remove(0);
                 page.sequences.remove(0);
@@ -165,9 +165,18 @@ final class FileContent {
         }
     }
 
-    /** A flush has failed: the kernel has dropped the pages, and later flushes know nothing of them. */
+    /** How many of a page's writes a flush covers: up to the last that is neither later nor lost to flushes. */
+    private int covered(Page page, long upToWrites) {
+        int covered = 0;
+        for (int i = 0; i < page.sequences.size() && page.sequences.get(i) <= upToWrites; i++) {
+            covered = page.sequences.get(i) > failedUpTo ? i + 1 : covered;
+        }
+        return covered;
+    }
+
+    /** A flush has failed: the kernel has dropped the pages, and later flushes know nothing of what was written before. */
     void failFlush() {
-        neverFlushesAgain = true;
+        failedUpTo = writes;
     }
 
     /** Settles the writes that a dead process had in flight; what it completed stays. */
@@ -177,7 +186,7 @@ final class FileContent {
                 abandon(inFlight.get(i), gen);
             }
         }
-        neverFlushesAgain = false;
+        failedUpTo = 0;
     }
 
     /** Decides for every page that was not flushed what of it survives. */
@@ -192,7 +201,7 @@ final class FileContent {
             page.sequences.clear();
         }
         dirty.clear();
-        neverFlushesAgain = false;
+        failedUpTo = 0;
     }
 
     private byte[] survivor(Page page, PowerLoss loss, Gen gen) {

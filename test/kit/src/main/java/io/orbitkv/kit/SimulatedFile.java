@@ -102,8 +102,8 @@ final class SimulatedFile implements StorageFile {
     /** The effect of a write that was begun: bytes, or minus an errno. */
     int writeNow(
             History.Operation operation, FileContent.PendingWrite write, long fileOffset, int bytes, int checksum) {
-        int result = write == null ? -EFBIG : drive.gen.chance(drive.faults.writeError()) ? -EIO : bytes;
-        if (result == -EIO) {
+        int result = write == null ? -EFBIG : drive.gen.chance(drive.faults.writeError()) ? -drive.faults.writeErrno() : bytes;
+        if (write != null && result < 0) {
             content.abandon(write, drive.gen);
         } else if (write != null) {
             content.complete(write);
