@@ -111,17 +111,22 @@ public final class KvStore implements AutoCloseable {
             for (Path path : options.folders()) {
                 given.add(folders.keep(HostFolder.open(path)));
             }
-            KvStore store = new KvStore(
-                    options.copy(),
-                    new DataFolders(given),
-                    OpeningOptions.of(options.capBytes()),
-                    SystemNanoClock.INSTANCE,
-                    Threads::new);
+            KvStore store = open(options, new DataFolders(given));
             folders.release();
             return store;
         } finally {
             folders.close();
         }
+    }
+
+    /** Opens the store of folders that are the store's from now on. */
+    static KvStore open(StoreOptions options, DataFolders folders) {
+        return new KvStore(
+                options.copy(),
+                folders,
+                OpeningOptions.of(options.capBytes()),
+                SystemNanoClock.INSTANCE,
+                Threads::new);
     }
 
     /**
