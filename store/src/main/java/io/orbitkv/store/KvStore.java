@@ -197,7 +197,7 @@ public final class KvStore implements AutoCloseable {
             leases = made.keep(new Leases(clock, options.leasesMax()));
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
-            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count()));
+            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count(), folders.get(0)::newReader));
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(
                     options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
@@ -764,7 +764,7 @@ public final class KvStore implements AutoCloseable {
         try {
             stop();
         } finally {
-            if (empty && driver.isDrained()) {
+            if (empty && isDrained()) {
                 free(); // whatever came of the stop: memory, descriptors and the lock never outlive a closed store
             } else if (empty) {
                 freeWhenDrained();
@@ -788,6 +788,10 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    private boolean isDrained() {
+        return driver.isDrained() && workspaces.areDrained();
+    }
+
     /** A thread waits for the drive: only the end of its transfers says that nobody writes into our memory any more. */
     private void freeWhenDrained() {
         CLOSED_UNDRAINED.incrementAndGet();
@@ -797,7 +801,7 @@ public final class KvStore implements AutoCloseable {
                 options.poolBytes());
         Thread drain = new Thread(
                 () -> {
-                    while (!driver.isDrained()) {
+                    while (!isDrained()) {
                         LockSupport.parkNanos(DRAIN_LOOK_NANOS);
                     }
                     free();

@@ -159,12 +159,15 @@ final class RestorePath {
         int reads = work.readCount;
         if (reads > 0) {
             estimate.readsBegin(work);
+        }
+        boolean readsHere = reads > 0 && reads <= RestoreEstimate.FEW_BLOCKS_MAX && work.reader() != null;
+        if (reads > 0 && !readsHere) {
             submit(work);
         }
         if (reads < pinned) {
             restoreFromHost(work, pinned);
         }
-        if (reads > 0 && !finishReads(work, keyMemory, from)) {
+        if (reads > 0 && !(readsHere ? readHere(work, keyMemory, from) : finishReads(work, keyMemory, from))) {
             counters.readTimeouts.increment();
             work.readsAbandoned = true; // whatever happens to them from now on: their pins are given back by upkeep
             return leadingRestored(work, pinned);
@@ -180,6 +183,35 @@ final class RestorePath {
                 restoreOneFromHost(work, i);
             }
         }
+    }
+
+    /** Reads few blocks on this thread: two thread hops cost more than they save. False when the drive is late, or out. */
+    private boolean readHere(Workspace work, MemoryRegion keyMemory, int from) {
+        boolean inTime = true;
+        for (int drive = 0; drive < work.drives(); drive++) {
+            ReadBatch batch = work.batch(drive);
+            for (int read = 0; batch != null && read < batch.count(); read++) {
+                if (!inTime) { // the reader is taken
+                    nvme.unpin(batch.extent(read));
+                    work.states[batch.name(read)] = BlockState.MISSED;
+                    continue;
+                }
+                work.readerReads(batch, read);
+                ReadResult result = nvme.drive(drive)
+                        .readNow(
+                                work.reader(),
+                                batch.extent(read),
+                                work.blockBytes,
+                                batch.region(read),
+                                batch.offset(read),
+                                timeoutNanos);
+                inTime = result != ReadResult.PENDING;
+                if (inTime) {
+                    finishRead(work, batch, read, keyMemory, from, result == ReadResult.DONE);
+                }
+            }
+        }
+        return inTime;
     }
 
     /** Hands each drive its reads. One that has just gone out takes none: its blocks are missed. */

@@ -7,6 +7,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.TimedReader;
 import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.ReadBatch;
 import java.util.Arrays;
@@ -120,10 +121,18 @@ final class Workspace implements AutoCloseable {
     /** A batch a drive; made when they are needed first, but for the first drive's. */
     private final ReadBatch[] batches;
 
+    /** Reads on the caller's own thread; null where there is none. */
+    private final TimedReader reader;
+
+    // Where the reader's last read lands.
+    private long readerAddress;
+    private long readerBytes;
+
     private final int stagingBytes;
     private MemoryRegion staging;
 
-    Workspace(int queryBlocksMax, int stagingBytes, int drives) {
+    Workspace(int queryBlocksMax, int stagingBytes, int drives, TimedReader reader) {
+        this.reader = reader;
         this.batches = new ReadBatch[drives];
         batches[0] = new ReadBatch();
         this.prompt = Match.ofExtents(queryBlocksMax);
@@ -211,6 +220,16 @@ final class Workspace implements AutoCloseable {
         return stagingBytes;
     }
 
+    TimedReader reader() {
+        return reader;
+    }
+
+    /** Notes where the reader's next read lands. */
+    void readerReads(ReadBatch batch, int read) {
+        readerBytes = (long) Extent.pages(batch.bytes(read)) * MemoryRegion.PAGE_BYTES;
+        readerAddress = batch.region(read).address(batch.offset(read), readerBytes);
+    }
+
     int drives() {
         return batches.length;
     }
@@ -246,7 +265,7 @@ final class Workspace implements AutoCloseable {
                 return false;
             }
         }
-        return true;
+        return reader == null || reader.isDrained();
     }
 
     /** Whether a read into this workspace is under way on a drive that serves. */
@@ -266,7 +285,8 @@ final class Workspace implements AutoCloseable {
                 return true;
             }
         }
-        return false;
+        boolean meets = readerAddress < address + bytes && address < readerAddress + readerBytes;
+        return meets && reader != null && !reader.isDrained();
     }
 
     private static boolean readsInto(ReadBatch batch, long address, long bytes) {
@@ -285,6 +305,9 @@ final class Workspace implements AutoCloseable {
 
     @Override
     public void close() {
+        if (reader != null) {
+            reader.close();
+        }
         if (staging != null) {
             staging.close();
         }

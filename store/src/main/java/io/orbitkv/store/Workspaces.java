@@ -1,9 +1,11 @@
 package io.orbitkv.store;
 
 import io.orbitkv.nativeio.DataFolders;
+import io.orbitkv.nativeio.TimedReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.agrona.concurrent.ManyToManyConcurrentArrayQueue;
 
 /** The pool of workspaces: as many as calls ever ran at once, at most a bound. */
@@ -20,6 +22,7 @@ final class Workspaces implements AutoCloseable {
     private final int queryBlocksMax;
     private final int stagingBytes;
     private final int drives;
+    private final Supplier<TimedReader> readers;
     private final ManyToManyConcurrentArrayQueue<Workspace> idle = new ManyToManyConcurrentArrayQueue<>(IDLE_MAX);
     private final List<Workspace> all = new ArrayList<>();
     private final List<Workspace> retired = new ArrayList<>();
@@ -27,7 +30,8 @@ final class Workspaces implements AutoCloseable {
     /** Size of {@link #retired}, for those who mustn't wait for its lock. */
     private volatile int retiredCount;
 
-    Workspaces(int queryBlocksMax, int stagingBytes, int drives) {
+    Workspaces(int queryBlocksMax, int stagingBytes, int drives, Supplier<TimedReader> readers) {
+        this.readers = readers;
         this.drives = drives;
         this.queryBlocksMax = queryBlocksMax;
         this.stagingBytes = stagingBytes;
@@ -52,7 +56,7 @@ final class Workspaces implements AutoCloseable {
             if (all.size() - retired.size() >= WORKSPACES_MAX) {
                 return null;
             }
-            Workspace workspace = new Workspace(queryBlocksMax, stagingBytes, drives);
+            Workspace workspace = new Workspace(queryBlocksMax, stagingBytes, drives, readers.get());
             all.add(workspace);
             return workspace;
         }
@@ -82,6 +86,13 @@ final class Workspaces implements AutoCloseable {
                     giveBack(workspace);
                 }
             }
+        }
+    }
+
+    /** Whether no drive may write into any of them. */
+    boolean areDrained() {
+        synchronized (all) {
+            return retired.stream().allMatch(Workspace::isDrained);
         }
     }
 

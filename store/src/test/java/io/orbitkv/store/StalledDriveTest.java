@@ -62,7 +62,7 @@ class StalledDriveTest {
                     .capBytes((long) count * (24 << 20))
                     .segmentBytes(128 << 10)
                     .blockBytesLargest(BLOCK_BYTES)
-                    .driveTimeoutMillis(500)
+                    .driveTimeoutMillis(3_000)
                     .driveProbeMillisMax(500)
                     .restoreTimeoutMillis(600_000);
         }

@@ -7,6 +7,7 @@ import io.orbitkv.nativeio.IoRing;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.nativeio.TimedReader;
 import org.agrona.concurrent.NanoClock;
 
 /**
@@ -106,6 +107,13 @@ final class LogIo implements AutoCloseable {
         long from = geometry.fileOffset(segment, Extent.page(extent));
         int slot = begin(token);
         return submitted(slot, slot >= 0 && ring.read(fileOf(segment), from, region, offset, (int) bytes, slot));
+    }
+
+    /** Starts a read on the caller's thread. */
+    int readNow(TimedReader reader, long extent, MemoryRegion region, long offset, long bytes, long timeoutNanos) {
+        int segment = Extent.segment(extent);
+        long from = geometry.fileOffset(segment, Extent.page(extent));
+        return reader.read(fileOf(segment), from, region, offset, (int) bytes, timeoutNanos);
     }
 
     private int begin(long token) {

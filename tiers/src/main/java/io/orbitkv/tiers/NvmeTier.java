@@ -7,6 +7,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.TimedReader;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.SegmentTable.Life;
 import org.agrona.concurrent.Agent;
@@ -30,6 +31,9 @@ import org.agrona.concurrent.NanoClock;
 public final class NvmeTier implements Agent, AutoCloseable {
     /** Longest sleep of an idle agent. */
     public static final long AWAIT_NANOS_MAX = 1_000_000_000;
+
+    /** How often a caller that reads by itself looks whether the drive still serves. */
+    private static final long READ_LOOK_NANOS = 50_000_000;
 
     /** Most completions of one step. */
     private static final int POLL_MAX = 256;
@@ -200,6 +204,43 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         wakeup();
         return true;
+    }
+
+    /**
+     * Reads a block's pages on the caller's thread. Any thread, which holds a pin. A read that takes as long as a transfer may
+     * takes the drive out of service.
+     *
+     * @param reader nothing is under way in it
+     * @param extent where the block lies
+     * @param bytes its stored bytes; whole pages are read
+     * @param into where they land
+     * @param offset within the region, page-aligned, with room for whole pages
+     * @param timeoutNanos longest wait
+     * @return {@link ReadResult#DONE} or {@link ReadResult#FAILED}; {@link ReadResult#PENDING}: the time was over, or the drive
+     *     is out, and the read will land some day ({@link TimedReader#isDrained()})
+     */
+    public ReadResult readNow(
+            TimedReader reader, long extent, int bytes, MemoryRegion into, long offset, long timeoutNanos) {
+        long length = pagesBytes(bytes);
+        long start = clock.nanoTime();
+        int result = context.io.readNow(reader, extent, into, offset, length, READ_LOOK_NANOS);
+        while (result == TimedReader.PENDING) {
+            long spent = clock.nanoTime() - start;
+            if (spent > context.options.driveTimeoutNanos() && context.takeOut()) {
+                wakeup();
+            }
+            if (spent >= timeoutNanos || !isServing()) {
+                return ReadResult.PENDING;
+            }
+            result = reader.await(Math.min(READ_LOOK_NANOS, timeoutNanos - spent));
+        }
+        if (result < 0) {
+            reads.noteFailure(Extent.pages(bytes), extent, result);
+            return ReadResult.FAILED;
+        }
+        context.counters.reads.getAndAdd(1);
+        context.counters.readBytes.getAndAdd(length);
+        return ReadResult.DONE;
     }
 
     static long pagesBytes(int storedBytes) {
