@@ -30,9 +30,10 @@ final class OwnBytes {
         this.clock = clock;
     }
 
-    /** From now on a thread looks, which is woken by this. */
+    /** From now on a thread looks, which is woken by this; it looks at once, while the drives answer. */
     synchronized void askWith(Runnable wakesLooker) {
         waker = wakesLooker;
+        asked = true;
     }
 
     /** The bytes, as of at most a second ago, or of when a drive last answered. */
