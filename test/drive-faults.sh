@@ -14,6 +14,7 @@ home=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/orbitkv-faults-XXXXXX")
 fuse=
+obeys=
 classes=${CLASSPATH:-$home/test/suite/target/test-classes:$home/test/kit/target/classes:$home/cli/target/lib/*}
 
 end_fuse() {
@@ -25,6 +26,7 @@ end_fuse() {
     fuse=
 }
 clean_up() {
+    kill "$obeys" 2>/dev/null || true
     fsfreeze -u "$work/ext4" 2>/dev/null || true
     end_fuse
     umount -l "$work/ext4" 2>/dev/null || true
@@ -52,12 +54,21 @@ start_fuse() {
     echo "the FUSE pass-through does not start" >&2
     exit 3
 }
+obey() { # does what the test writes into a file, until it ends
+    while sleep 0.005; do
+        [[ -e $work/command ]] || continue
+        bash -c "$(cat "$work/command")" || echo "a command has failed: $(cat "$work/command")" >&2
+        rm -f -- "$work/command"
+    done
+}
 faults() { # name, folder, rounds, seconds, cap in MiB, command that breaks, command that mends
     # shellcheck disable=SC2046
-    "$java" $(cat "$home/bin/jvm.17") -cp "$classes" io.orbitkv.suite.DriveFaults "$@"
+    "$java" $(cat "$home/bin/jvm.17") -cp "$classes" io.orbitkv.suite.DriveFaults "$@" "$work"
 }
 
 result=0
+obey &
+obeys=$!
 for kind in "${@:-freeze enospc eio hang late}"; do
     for fault in $kind; do
         case $fault in

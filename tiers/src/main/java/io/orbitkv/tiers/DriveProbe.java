@@ -157,7 +157,7 @@ final class DriveProbe {
     }
 
     private int rest(long nowNanos) {
-        context.takeOut();
+        context.takeOut("its probe has failed");
         phase = Phase.RESTING;
         restNanos = Math.min(2 * restNanos, context.options.probeNanosMax());
         notBefore = nowNanos + restNanos;

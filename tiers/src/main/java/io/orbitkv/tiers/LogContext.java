@@ -170,24 +170,34 @@ final class LogContext implements AutoCloseable {
 
     /** The drive is out from here on, for the agent too. Agent's thread. */
     void leave(String reason) {
-        if (failure != null || (state.get() != TierState.OUT && !takeOut())) {
+        if (failure != null || (state.get() != TierState.OUT && !takeOut(reason))) {
             return;
         }
         if (!out) {
             out = true;
-            OrbitKvException told = new OrbitKvException(
-                    ErrorCode.DRIVE,
-                    io.path() + ": " + reason
-                            + "; the drive is out of service and comes back by itself once it is well. Look at the kernel"
-                            + " log for errors of this drive");
-            LOG.warn("{}", told.getMessage());
-            listener.onOut(drive, told);
+            listener.onOut(drive, outage(reason));
         }
     }
 
-    /** Any thread: the drive is out, though the agent may not know yet; false where it was, or the log has ended. */
-    boolean takeOut() {
-        return move(TierState.SERVING, TierState.OUT) || move(TierState.RETURNING, TierState.OUT);
+    private OrbitKvException outage(String reason) {
+        return new OrbitKvException(
+                ErrorCode.DRIVE,
+                io.path() + ": " + reason
+                        + "; the drive is out of service and comes back by itself once it is well. Look at the kernel log for"
+                        + " errors of this drive");
+    }
+
+    /**
+     * Any thread: the drive is out, though the agent may not know yet, and may even hang with it.
+     *
+     * @return false where it was out, or the log has ended
+     */
+    boolean takeOut(String reason) {
+        if (move(TierState.SERVING, TierState.OUT)) {
+            LOG.warn("{}", outage(reason).getMessage());
+            return true;
+        }
+        return move(TierState.RETURNING, TierState.OUT); // a probe that failed is nothing new
     }
 
     /** The drive has passed its probe. Agent's thread. */

@@ -226,8 +226,8 @@ public final class NvmeTier implements Agent, AutoCloseable {
         int result = context.io.readNow(reader, extent, into, offset, length, READ_LOOK_NANOS);
         while (result == TimedReader.PENDING) {
             long spent = clock.nanoTime() - start;
-            if (spent > context.options.driveTimeoutNanos() && context.takeOut()) {
-                wakeup();
+            if (spent > context.options.driveTimeoutNanos()) {
+                takeOutLate();
             }
             if (spent >= timeoutNanos || !isServing()) {
                 return ReadResult.PENDING;
@@ -293,11 +293,20 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * @return whether this call took it out
      */
     public boolean watch(long nowNanos) {
-        if (context.io.ageNanos(nowNanos) <= context.options.driveTimeoutNanos() || !context.takeOut()) {
-            return false;
+        return context.io.ageNanos(nowNanos) > context.options.driveTimeoutNanos() && takeOutLate();
+    }
+
+    /** It did not answer in time: out, and its agent, if it does not hang itself, hears of it. Any thread. */
+    private boolean takeOutLate() {
+        boolean taken = context.takeOut(late());
+        if (taken) {
+            wakeup();
         }
-        wakeup();
-        return true;
+        return taken;
+    }
+
+    private String late() {
+        return "did not answer within " + context.options.driveTimeoutNanos() / 1_000_000 + " ms";
     }
 
     /** The last position that was offered to this drive. Any thread. */
@@ -387,7 +396,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         working = true;
         try {
             if (context.state() == TierState.OUT && !context.isOut()) {
-                context.leave("did not answer within " + context.options.driveTimeoutNanos() / 1_000_000 + " ms");
+                context.leave(late());
             }
             int done = context.hasFailed() ? workFailed() : context.isOut() ? workOut(stopping) : workServing(stopping);
             wasBusy = done > 0;

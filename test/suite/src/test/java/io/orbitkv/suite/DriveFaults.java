@@ -16,7 +16,9 @@ import io.orbitkv.store.StoreOptions;
 import io.orbitkv.store.StoreStats;
 import io.orbitkv.tiers.TierState;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -45,6 +47,7 @@ final class DriveFaults {
     private static final double P99_RATIO_MAX = 2;
 
     private final KvStore store;
+    private final Path commands;
     private final FamilyHandle family;
     private final AtomicInteger newest = new AtomicInteger();
     private final AtomicLong wrong = new AtomicLong();
@@ -102,8 +105,9 @@ final class DriveFaults {
         }
     }
 
-    private DriveFaults(KvStore store) {
+    private DriveFaults(KvStore store, Path commands) {
         this.store = store;
+        this.commands = commands;
         this.family = store.openFamily(Family.builder()
                 .modelId("drive-faults")
                 .weightsDigest(new byte[KEY_BYTES])
@@ -119,8 +123,8 @@ final class DriveFaults {
     }
 
     public static void main(String[] args) throws Exception {
-        if (args.length != 7) {
-            System.err.println("usage: DriveFaults <name> <folder> <rounds> <seconds> <cap in MiB> <breaks> <mends>");
+        if (args.length != 8) {
+            System.err.println("usage: DriveFaults <name> <folder> <rounds> <seconds> <cap in MiB> <breaks> <mends> <commands>");
             System.exit(2);
         }
         StoreOptions options = StoreOptions.in(Path.of(args[1]))
@@ -130,7 +134,7 @@ final class DriveFaults {
                 .blockBytesLargest(BLOCK_BYTES);
         boolean good;
         try (KvStore store = KvStore.open(options)) {
-            good = new DriveFaults(store)
+            good = new DriveFaults(store, Path.of(args[7]))
                     .run(args[0], Integer.parseInt(args[2]), Integer.parseInt(args[3]), args[5], args[6]);
         }
         System.exit(good ? 0 : 1);
@@ -300,10 +304,15 @@ final class DriveFaults {
         }
     }
 
-    private static void sh(String command) throws Exception {
-        int code = new ProcessBuilder("bash", "-c", command).inheritIO().start().waitFor();
-        if (code != 0) {
-            throw new IllegalStateException("'" + command + "' ended with " + code);
+    /**
+     * Has the script do something, by two files: a child process of this one would hang with the drive, when it closes the files
+     * that it has inherited.
+     */
+    private void sh(String command) throws Exception {
+        Files.writeString(commands.resolve("command.new"), command);
+        Files.move(commands.resolve("command.new"), commands.resolve("command"), StandardCopyOption.ATOMIC_MOVE);
+        while (Files.exists(commands.resolve("command"))) {
+            LockSupport.parkNanos(1_000_000);
         }
     }
 }
