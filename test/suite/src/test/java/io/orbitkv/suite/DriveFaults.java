@@ -205,16 +205,18 @@ final class DriveFaults {
             double[] ratio,
             double normal)
             throws Exception {
+        long began = System.nanoTime();
         sh(breaks);
-        out[round] = until(TierState.OUT);
+        out[round] = until(TierState.OUT, began);
         try (Prompts given = new Prompts()) {
             // What was given up on is given away: a late read must not land there.
             given.restore(1, true);
             given.memory.fill(0, given.memory.bytes(), CANARY);
             double during = p99(seconds);
             ratio[round] = during / normal;
+            began = System.nanoTime();
             sh(mends);
-            back[round] = until(TierState.SERVING);
+            back[round] = until(TierState.SERVING, began);
             System.out.printf(
                     Locale.ROOT,
                     "  round %d: out %.2f s, p99 %.0f us normal, %.0f us during, back %.2f s%n",
@@ -232,8 +234,7 @@ final class DriveFaults {
         }
     }
 
-    private double until(TierState state) {
-        long start = System.nanoTime();
+    private double until(TierState state, long start) {
         while (store.drives().get(0).state() != state) {
             double seconds = (System.nanoTime() - start) / 1e9;
             if (seconds > 60) {
