@@ -58,6 +58,7 @@ obey() { # does what the test writes into a file, until it ends
     while sleep 0.005; do
         [[ -e $work/command ]] || continue
         bash -c "$(cat "$work/command")" || echo "a command has failed: $(cat "$work/command")" >&2
+        date +%s%3N >"$work/done"
         rm -f -- "$work/command"
     done
 }

@@ -60,7 +60,8 @@ public final class TimedReader implements AutoCloseable {
      * @param timeoutNanos longest wait
      * @return the bytes; or minus an errno; or {@link #PENDING}, then {@link #await} goes on waiting
      */
-    public int read(StorageFile from, long offsetInFile, MemoryRegion region, long offset, int length, long timeoutNanos) {
+    public int read(
+            StorageFile from, long offsetInFile, MemoryRegion region, long offset, int length, long timeoutNanos) {
         if (file != null) {
             throw new OrbitKvException(ErrorCode.BUG, "a read is under way in this reader, of " + file);
         }

@@ -55,8 +55,8 @@ class TimedReaderTest {
             StorageFile file = folder.create("file", MemoryRegion.PAGE_BYTES);
             assertEquals(-LibC.ENODATA, reader.read(file, 0, target, 0, BYTES, 10_000_000_000L));
             int[] read = new int[1];
-            Thread other = new Thread(() ->
-                    read[0] = reader.read(file, 0, target, 0, MemoryRegion.PAGE_BYTES, 10_000_000_000L));
+            Thread other = new Thread(
+                    () -> read[0] = reader.read(file, 0, target, 0, MemoryRegion.PAGE_BYTES, 10_000_000_000L));
             other.start();
             other.join();
             assertEquals(MemoryRegion.PAGE_BYTES, read[0]);

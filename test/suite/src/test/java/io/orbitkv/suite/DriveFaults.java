@@ -205,8 +205,7 @@ final class DriveFaults {
             double[] ratio,
             double normal)
             throws Exception {
-        long began = System.nanoTime();
-        sh(breaks);
+        long began = sh(breaks);
         out[round] = until(TierState.OUT, began);
         try (Prompts given = new Prompts()) {
             // What was given up on is given away: a late read must not land there.
@@ -214,8 +213,7 @@ final class DriveFaults {
             given.memory.fill(0, given.memory.bytes(), CANARY);
             double during = p99(seconds);
             ratio[round] = during / normal;
-            began = System.nanoTime();
-            sh(mends);
+            began = sh(mends);
             back[round] = until(TierState.SERVING, began);
             System.out.printf(
                     Locale.ROOT,
@@ -308,12 +306,16 @@ final class DriveFaults {
     /**
      * Has the script do something, by two files: a child process of this one would hang with the drive, when it closes the files
      * that it has inherited.
+     *
+     * @return when it was done, on the clock of {@link System#nanoTime()}
      */
-    private void sh(String command) throws Exception {
+    private long sh(String command) throws Exception {
         Files.writeString(commands.resolve("command.new"), command);
         Files.move(commands.resolve("command.new"), commands.resolve("command"), StandardCopyOption.ATOMIC_MOVE);
         while (Files.exists(commands.resolve("command"))) {
             LockSupport.parkNanos(1_000_000);
         }
+        long doneMillis = Long.parseLong(Files.readString(commands.resolve("done")).trim());
+        return System.nanoTime() - (System.currentTimeMillis() - doneMillis) * 1_000_000;
     }
 }
