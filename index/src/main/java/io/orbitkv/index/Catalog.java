@@ -46,6 +46,7 @@ public final class Catalog implements AutoCloseable {
     private final CatalogCodec codec;
     private final SplittableRandom stamps = new SplittableRandom(new SecureRandom().nextLong());
     private final long[] counters = new long[CatalogCounter.values().length];
+    private volatile CatalogIdentity identity;
     private long transaction;
 
     /** A commit came to an end in some of the files only: what holds is for the next opening to say. */
@@ -56,6 +57,7 @@ public final class Catalog implements AutoCloseable {
     private Catalog(CatalogContents contents, CatalogCodec codec, WindowProbe probe) {
         this.probe = probe;
         this.atOpening = contents;
+        this.identity = contents.identity();
         this.codec = codec;
         this.copies = new CatalogCopy[contents.identity().folders()];
         this.behind = new boolean[copies.length];
@@ -236,9 +238,9 @@ public final class Catalog implements AutoCloseable {
         return atOpening;
     }
 
-    /** What the store is. */
+    /** What the store is now. */
     public CatalogIdentity identity() {
-        return atOpening.identity();
+        return identity;
     }
 
     /** The transaction that wrote last. */
@@ -298,6 +300,7 @@ public final class Catalog implements AutoCloseable {
     /** Several changes that become durable together. Used by the thread that began it. */
     public final class Batch implements AutoCloseable {
         private final long[] after = counters.clone();
+        private CatalogIdentity identityAfter = identity;
         private boolean ended;
 
         private Batch() {
@@ -344,6 +347,17 @@ public final class Catalog implements AutoCloseable {
             }
             codec.namespace(row);
             return putInAll();
+        }
+
+        /** Changes the cap, and how many segments the files have places for. */
+        public Batch resize(long capBytes, int segments) {
+            requireGoing();
+            identityAfter = identity.resized(capBytes, segments);
+            for (int i = 0; i < copies.length; i++) {
+                codec.identity(identityAfter.inFolder(i));
+                copies[i].put();
+            }
+            return this;
         }
 
         /** Adds or replaces what is known of a segment. */
@@ -414,6 +428,7 @@ public final class Catalog implements AutoCloseable {
                 }
                 transaction = copies.length == 1 ? number : after[CatalogCounter.COMMITS.ordinal()];
                 System.arraycopy(after, 0, counters, 0, counters.length);
+                identity = identityAfter;
                 return transaction;
             } finally {
                 torn |= done > 0 && done < copies.length;

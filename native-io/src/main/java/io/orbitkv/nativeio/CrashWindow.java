@@ -13,5 +13,7 @@ public enum CrashWindow {
     /** A snapshot or its marker is being written or removed. */
     SNAPSHOT,
     /** A scoped clear is between its request and its commit. */
-    CLEAR
+    CLEAR,
+    /** Segments are given back to the file system or taken from it, or the cap is being changed. */
+    CAP_CHANGE
 }

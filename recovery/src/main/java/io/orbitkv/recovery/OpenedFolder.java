@@ -19,7 +19,7 @@ import java.util.List;
  * @param index filled
  * @param namespaces those that the catalog knows, each with its number in the index
  * @param nextPosition the position that the next accepted block gets
- * @param snapshotBytesMax most bytes that a snapshot may take in each folder
+ * @param budget how the cap is shared out
  * @param accounting where every page of the log went; whole
  * @param report what the opening met
  */
@@ -33,6 +33,6 @@ public record OpenedFolder(
         PrefixIndex index,
         List<OpenedNamespace> namespaces,
         long nextPosition,
-        long snapshotBytesMax,
+        Budget budget,
         Accounting accounting,
         OpeningReport report) {}

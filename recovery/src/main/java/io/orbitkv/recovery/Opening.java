@@ -57,6 +57,7 @@ public final class Opening {
     private Creation creation;
     private Catalog catalog;
     private PrefixIndex index;
+    private CapPlan plan;
 
     private Opening(
             DataFolders given, OpeningOptions options, IndexFactory factory, NanoClock clock, WindowProbe probe) {
@@ -151,19 +152,25 @@ public final class Opening {
         } else {
             catalog = Catalog.open(set.catalogPaths(), set.copies(), probe);
         }
-        CatalogContents contents = catalog.atOpening();
-        LogGeometry geometry = geometry(contents.identity());
         if (!set.isFresh()) {
-            requireSameGeometry(contents.identity());
+            requireSameGeometry(catalog.identity());
+        }
+        plan = set.isFresh()
+                ? CapPlan.fresh(catalog.atOpening())
+                : CapPlan.of(set, options.capBytes(), options.segmentsMin());
+        CatalogContents contents = plan.contents();
+        LogGeometry geometry = geometry(contents.identity());
+        if (options.capBytes() != 0 && plan.isNew()) {
+            creation.requireRoomToGrow(plan);
         }
         set.lost().stream().forEach(number -> {
             foreign.refuse(folders.get(number));
-            creation.requireRoomFor(number, contents.identity());
+            creation.requireRoomFor(number, contents);
         });
         foreign.note(notes);
         set.announce(options.pid(), geometry.storeId());
         try (LogScan scan = new LogScan(
-                folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress())) {
+                folders, set.lost(), geometry, plan, notes, options.readThreads(), options.progress())) {
             scan.readHeaders();
             return finish(scan, contents, geometry, foreign);
         }
@@ -186,9 +193,6 @@ public final class Opening {
         if (options.segmentBytes() != 0 && options.segmentBytes() != identity.segmentBytes()) {
             throw otherGeometry("segments of " + identity.segmentBytes() + " bytes", options.segmentBytes());
         }
-        if (options.capBytes() != 0 && options.capBytes() != identity.capBytes()) {
-            throw otherGeometry("a cap of " + identity.capBytes() + " bytes", options.capBytes());
-        }
     }
 
     private OrbitKvException otherGeometry(String made, long asked) {
@@ -199,7 +203,7 @@ public final class Opening {
     }
 
     /** Makes folders anew that are lost. */
-    private void remake(CatalogIdentity identity) {
+    private void remake() {
         set.lost().stream().forEach(number -> {
             String which = "the data folder " + folders.get(number).path() + " (number " + number + " of "
                     + folders.count() + ")";
@@ -207,7 +211,7 @@ public final class Opening {
                     set.isUnused()
                             ? which + " was not made to its end, and the store was never used: it is made anew"
                             : which + " holds nothing of the store, so its blocks are lost: it is made anew");
-            creation.remake(number, identity, catalog);
+            creation.remake(number, plan, catalog);
         });
     }
 
@@ -230,7 +234,7 @@ public final class Opening {
                     "the index of " + folders.path() + " has " + index.blocks()
                             + " blocks after an opening that counted " + loaded.indexedBlocks + "; please report this");
         }
-        remake(contents.identity());
+        remake();
         catalog.level();
         removeSnapshot();
         scan.repair();
@@ -238,6 +242,7 @@ public final class Opening {
         long nextUse = Math.max(scan.lastUse() + 1, contents.counter(CatalogCounter.NEXT_USE_SEQUENCE));
         nextUse = Math.max(1, nextUse);
         begin(scan, contents, kind, epoch, nextPosition, nextUse, loaded.foundWrong);
+        settleFiles(geometry);
         for (DataFolder folder : folders.list()) {
             new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
         }
@@ -254,10 +259,22 @@ public final class Opening {
                 index,
                 loaded.namespaces,
                 nextPosition,
-                Budget.of(contents.identity().capBytes(), geometry.segmentBytes(), 1, folders.count())
-                        .snapshotBytes(),
+                Budget.fitting(contents.identity().capBytes(), contents.identity(), contents.mapBytes()),
                 accounting,
                 report);
+    }
+
+    /** After the catalog has heard of it: a death before this is put right by the next opening. */
+    private void settleFiles(LogGeometry geometry) {
+        if (plan.absent().isEmpty()) {
+            return;
+        }
+        probe.enter(CrashWindow.CAP_CHANGE);
+        try {
+            plan.settleFiles(folders, geometry);
+        } finally {
+            probe.leave(CrashWindow.CAP_CHANGE);
+        }
     }
 
     private OpeningKind kind(CatalogContents contents) {
@@ -341,6 +358,7 @@ public final class Opening {
             long nextUse,
             List<QuarantineRow> foundWrong) {
         try (Catalog.Batch batch = catalog.begin()) {
+            plan.putInto(batch);
             for (SegmentRow row : scan.changedRows()) {
                 batch.putSegment(row);
             }

@@ -46,6 +46,9 @@ public final class KvStore implements AutoCloseable {
     /** How long closing waits for calls that are still inside before it leaves memory mapped rather than crash them. */
     private static final long CLOSE_WAIT_NANOS = 30_000_000_000L;
 
+    /** How long opening waits for what a smaller cap asks for; beyond, it goes on beside the store's work. */
+    private static final long CAP_WAIT_NANOS = 10_000_000_000L;
+
     private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
     private static final int LINGER_NANOS = 1_000_000;
     private static final int BATCH_BYTES_MAX = 16 << 20;
@@ -80,6 +83,7 @@ public final class KvStore implements AutoCloseable {
     private final Driver driver;
     private final OpenReport report;
     private final OwnBytes ownBytes;
+    private final CapKeeper cap;
 
     /**
      * Opens the store of a data folder, or of several, or makes one.
@@ -224,11 +228,14 @@ public final class KvStore implements AutoCloseable {
                     new Reclaimed(),
                     clock,
                     COMMIT_INTERVAL_NANOS);
-            ownBytes = new OwnBytes(folders, clock);
+            cap = new CapKeeper(opened, nvme, segments, upkeep, clock, options.probe());
+            ownBytes = new OwnBytes(cap, clock);
             driver = drivers.start(nvme, upkeep);
+            driver.startBeside(cap);
             if (admission.isSelective()) {
                 driver.startBeside(admission);
             }
+            awaitCap(System.nanoTime() + CAP_WAIT_NANOS);
             report = new OpenReport(
                     opened.kind(),
                     opened.epoch(),
@@ -238,6 +245,13 @@ public final class KvStore implements AutoCloseable {
             made.release();
         } finally {
             made.close();
+        }
+    }
+
+    /** Until what is there is no more than the cap; an opening with a smaller cap gives up segments first. */
+    private void awaitCap(long deadline) {
+        while (!cap.hasShrunk() && nvme.state() == TierState.SERVING && System.nanoTime() - deadline < 0) {
+            driver.pause();
         }
     }
 
@@ -609,10 +623,38 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    /**
+     * Changes the cap of the running store: at once in the catalog, so that it holds whatever happens next, then on the
+     * drives. Blocks are given up for a smaller cap, the segments that eviction prefers first. A larger one gives the store
+     * pages as far as its files have places, which is what the largest cap of its openings asked for; for more, the next
+     * opening makes places. The next opening keeps the cap unless it asks for another.
+     *
+     * @param bytes the new cap, as {@link StoreOptions#capBytes(long)}; at least what holds 8 segments
+     * @param timeoutMillis longest wait, 0 to 600,000; what is not done by then goes on
+     * @return how far it has come: {@link CapState#isWithin()} says whether the folders are within the cap by now
+     * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}, naming the smallest cap that works; nothing was changed
+     */
+    public CapState capBytes(long bytes, long timeoutMillis) {
+        StoreOptions.inRange("cap bytes", bytes, 1, Long.MAX_VALUE / 2);
+        StoreOptions.inRange("timeout in ms", timeoutMillis, 0, 600_000);
+        gate.enter();
+        try {
+            cap.change(bytes);
+            long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
+            while (!cap.isSettled() && nvme.state() == TierState.SERVING && System.nanoTime() - deadline < 0) {
+                driver.pause();
+            }
+            return cap.measure();
+        } finally {
+            gate.leave();
+        }
+    }
+
     /** What the store has done and holds. */
     public StoreStats stats() {
         gate.enter();
         try {
+            CapState taken = ownBytes.now();
             return new StoreStats(
                     counters.savedBlocks.sum(),
                     counters.savedBytes.sum(),
@@ -660,8 +702,10 @@ public final class KvStore implements AutoCloseable {
                     index.blocksMax(),
                     index.bytes(),
                     leases.held(),
-                    ownBytes.now(),
-                    catalog.identity().capBytes(),
+                    taken.ownBytes(),
+                    taken.capBytes(),
+                    taken.foreignBytes(),
+                    taken.condition(),
                     admission.stats(counters));
         } finally {
             gate.leave();
@@ -729,7 +773,12 @@ public final class KvStore implements AutoCloseable {
         upkeep.commit();
         if (clean) {
             CleanStop.write(
-                    opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());
+                    opened,
+                    families.now(),
+                    saves.acceptedPosition() + 1,
+                    nvme.nextUseSequence(),
+                    cap.snapshotBytesMax(),
+                    options.probe());
         }
     }
 

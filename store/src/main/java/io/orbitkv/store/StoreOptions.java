@@ -377,7 +377,7 @@ public final class StoreOptions implements Cloneable {
         }
     }
 
-    private static long inRange(String name, long value, long smallest, long largest) {
+    static long inRange(String name, long value, long smallest, long largest) {
         if (value < smallest || value > largest) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT, name + " must be from " + smallest + " to " + largest + ", got " + value);

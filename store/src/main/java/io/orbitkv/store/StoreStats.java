@@ -51,7 +51,9 @@ package io.orbitkv.store;
  * @param indexBytes native memory of the index
  * @param leasesHeld leases that are held and have not expired
  * @param ownBytes bytes that the store's files take on the drive
- * @param capBytes most bytes that they may take
+ * @param capBytes most bytes that they and foreign ones may take together
+ * @param foreignBytes bytes of files in the data folders that are not the store's, as they were seen last
+ * @param capCondition how the store stands to its cap
  * @param admission what was let onto the drive
  */
 public record StoreStats(
@@ -103,4 +105,6 @@ public record StoreStats(
         int leasesHeld,
         long ownBytes,
         long capBytes,
+        long foreignBytes,
+        CapCondition capCondition,
         AdmissionStats admission) {}

@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
 import io.orbitkv.tiers.NvmeTier;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
@@ -30,8 +32,8 @@ final class Threads implements Driver {
     private final AgentRunner upkeepRunner;
     private final Thread logThread;
     private final Thread upkeepThread;
-    private AgentRunner besideRunner;
-    private Thread besideThread;
+    private final List<AgentRunner> besideRunners = new ArrayList<>();
+    private final List<Thread> besideThreads = new ArrayList<>();
 
     Threads(NvmeTier nvme, Upkeep upkeep) {
         log = new LogThread(nvme);
@@ -65,14 +67,15 @@ final class Threads implements Driver {
     @Override
     public void startBeside(Agent agent) {
         BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, BESIDE_NANOS_MIN, BESIDE_NANOS_MAX);
-        besideRunner = new AgentRunner(idle, Threads::report, null, agent);
-        besideThread = AgentRunner.startOnThread(besideRunner, Threads::daemon);
+        AgentRunner runner = new AgentRunner(idle, Threads::report, null, agent);
+        besideRunners.add(runner);
+        besideThreads.add(AgentRunner.startOnThread(runner, Threads::daemon));
     }
 
     @Override
     public boolean stop() {
-        if (besideRunner != null) {
-            end(besideRunner, besideThread);
+        for (int i = 0; i < besideRunners.size(); i++) {
+            end(besideRunners.get(i), besideThreads.get(i));
         }
         upkeepIdle.stop();
         end(upkeepRunner, upkeepThread);
