@@ -37,7 +37,7 @@ final class CapChild {
     private CapChild(KvStore store) {
         this.store = store;
         this.shard = store.openFamily(Modelled.family(BLOCK_BYTES).build()).shard(0);
-        blocks.contiguous(memory, 0, memory.bytes());
+        blocks.set(memory, 0);
     }
 
     static StoreOptions options(Path folder, long capBytes) {
