@@ -10,6 +10,9 @@ interface Driver {
     /** Starts one more agent, which is stopped before the others. */
     void startBeside(Agent agent);
 
+    /** The same for an agent that never has to hurry, and gives way to everybody else. */
+    void startAtRest(Agent agent);
+
     /** Stops the agents cleanly; false when the log could not be brought to a clean end in time. */
     boolean stop();
 }

@@ -84,6 +84,7 @@ public final class KvStore implements AutoCloseable {
     private final OpenReport report;
     private final OwnBytes ownBytes;
     private final CapKeeper cap;
+    private final Scrub scrub;
 
     /**
      * Opens the store of a data folder, or of several, or makes one.
@@ -230,8 +231,13 @@ public final class KvStore implements AutoCloseable {
                     COMMIT_INTERVAL_NANOS);
             cap = new CapKeeper(opened, nvme, segments, upkeep, clock, options.probe());
             ownBytes = new OwnBytes(cap, clock);
+            HostScrub hostScrub = new HostScrub(writerLock, host, quarantine, families::numberOf);
+            DriveScrub driveScrub = new DriveScrub(
+                    writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf);
+            scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
             driver = drivers.start(nvme, upkeep);
             driver.startBeside(cap);
+            driver.startAtRest(scrub);
             if (admission.isSelective()) {
                 driver.startBeside(admission);
             }
@@ -706,7 +712,8 @@ public final class KvStore implements AutoCloseable {
                     taken.capBytes(),
                     taken.foreignBytes(),
                     taken.condition(),
-                    admission.stats(counters));
+                    admission.stats(counters),
+                    scrub.stats());
         } finally {
             gate.leave();
         }
@@ -794,6 +801,7 @@ public final class KvStore implements AutoCloseable {
         all.keep(leases);
         all.keep(nvme);
         all.keep(admission);
+        all.keep(scrub);
         all.close();
     }
 }

@@ -56,6 +56,11 @@ final class Stepped implements Driver {
     }
 
     @Override
+    public void startAtRest(Agent agent) {
+        startBeside(agent);
+    }
+
+    @Override
     public boolean stop() {
         for (int step = 0; step < STOP_STEPS_MAX; step++) {
             if (log.stop()) {

@@ -55,6 +55,7 @@ package io.orbitkv.store;
  * @param foreignBytes bytes of files in the data folders that are not the store's, as they were seen last
  * @param capCondition how the store stands to its cap
  * @param admission what was let onto the drive
+ * @param scrub what was read again at rest
  */
 public record StoreStats(
         long savedBlocks,
@@ -107,4 +108,5 @@ public record StoreStats(
         long capBytes,
         long foreignBytes,
         CapCondition capCondition,
-        AdmissionStats admission) {}
+        AdmissionStats admission,
+        ScrubStats scrub) {}

@@ -1,8 +1,10 @@
 package io.orbitkv.store;
 
+import io.orbitkv.nativeio.ThreadPriority;
 import io.orbitkv.tiers.NvmeTier;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
@@ -66,10 +68,26 @@ final class Threads implements Driver {
     /** It polls: what it does can wait for some milliseconds, and whoever gives it work does not pay for a wake-up. */
     @Override
     public void startBeside(Agent agent) {
+        startBeside(agent, Threads::daemon);
+    }
+
+    @Override
+    public void startAtRest(Agent agent) {
+        startBeside(agent, Threads::idleDaemon);
+    }
+
+    private static Thread idleDaemon(Runnable loop) {
+        return daemon(() -> {
+            ThreadPriority.idle();
+            loop.run();
+        });
+    }
+
+    private void startBeside(Agent agent, ThreadFactory threads) {
         BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, BESIDE_NANOS_MIN, BESIDE_NANOS_MAX);
         AgentRunner runner = new AgentRunner(idle, Threads::report, null, agent);
         besideRunners.add(runner);
-        besideThreads.add(AgentRunner.startOnThread(runner, Threads::daemon));
+        besideThreads.add(AgentRunner.startOnThread(runner, threads));
     }
 
     @Override

@@ -226,6 +226,11 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return context.table.useSequence(segment);
     }
 
+    /** Whether a segment looked sealed a moment ago: a hint, for its generation has the last word. Any thread. */
+    public boolean isSealed(int segment) {
+        return context.table.isSealed(segment);
+    }
+
     /** What the log still does. Any thread. */
     public TierState state() {
         return state;

@@ -39,8 +39,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The lives of one store on a simulated drive, as a function of a seed: it works, dies, opens, is held against what it
@@ -62,6 +64,8 @@ final class PowerLossRun implements AutoCloseable {
 
     /** One run in so many has any policy; the others have the one that moves blocks. */
     private static final int POLICY_ONE_IN = 4;
+
+    private static final int CAP_CHANGES_ONE_IN = 4;
 
     private static final long PAUSE_NANOS = 60_000_000;
 
@@ -102,6 +106,17 @@ final class PowerLossRun implements AutoCloseable {
     /** By segment: the use in which the store had given it up when it stopped cleanly, as its catalog says; none after a death. */
     private Map<Integer, Long> givenUp = Map.of();
 
+    /** The cap changes now and then, at openings and between. */
+    private long cap;
+
+    private boolean capChanged;
+
+    /** A third of the seeds, of one folder and of two; the others have histories that tests know by their numbers. */
+    private final boolean changesCap;
+
+    /** Segments and the uses in which they were given up for the cap, as the catalog says or the store said before it died. */
+    private final Set<List<Long>> givenUpForCap = new HashSet<>();
+
     private int clearing = -1;
     private boolean isOpening;
     private boolean mayDie;
@@ -132,6 +147,8 @@ final class PowerLossRun implements AutoCloseable {
         this.check = new CrashCheck(families, prompts, ledger);
         // Each folder has a catalog of 1 MiB.
         this.capBytes = (gen.between(8L, 16L) + (isSpread ? 5 : 0)) << 18;
+        this.cap = capBytes;
+        this.changesCap = seed % 9 % 4 == 0;
         this.durability = gen.pick(Durability.values());
         this.policy = seed % POLICY_ONE_IN == 0 ? gen.pick(EvictionPolicy.values()) : EvictionPolicy.SECOND_CHANCE;
     }
@@ -190,9 +207,13 @@ final class PowerLossRun implements AutoCloseable {
     // ---- lives ----
 
     private void open() {
+        noteAbsent();
+        if (isMade && changesCap && gen.below(CAP_CHANGES_ONE_IN) == 0) {
+            otherCap();
+        }
         StoreOptions options = StoreOptions.in(Path.of("simulated"))
                 .poolBytes(1 << 20)
-                .capBytes(capBytes)
+                .capBytes(cap)
                 .segmentBytes(SEGMENT_BYTES)
                 .blockBytesLargest(12_288)
                 .indexBlocksMax(4096)
@@ -216,6 +237,7 @@ final class PowerLossRun implements AutoCloseable {
                 + store.openReport().accounting());
         totals.opened(kind);
         // A stop that wrote its snapshot is a clean one, even if the machine died before it returned.
+        noteAbsent();
         givenUp = kind == OpeningKind.CLEAN ? freeInCatalogs() : Map.of();
         assertTrue(store.openReport().accounting().isWhole(), "accounting");
         if (powerWasLost && !isSabotaged) {
@@ -233,6 +255,34 @@ final class PowerLossRun implements AutoCloseable {
         powerWasLost = false;
         stoppedCleanly = false;
         lost = -1;
+    }
+
+    private void otherCap() {
+        cap = capBytes + (gen.between(-2L, 6L) << 18);
+        capChanged = true;
+        event("the cap is to be " + cap);
+    }
+
+    /** What the catalogs say was given up for the cap, and the uses that ended with it. */
+    private void noteAbsent() {
+        for (DataFolder one : folders(false).list()) {
+            if (isMade && Catalog.exists(one.path() + "/catalog")) {
+                for (SegmentRow row : Catalog.read(one.path() + "/catalog").segments()) {
+                    if (row.state() == SegmentRow.State.ABSENT) {
+                        givenUpForCap.add(List.of((long) row.segment(), row.useSequence()));
+                    }
+                }
+            }
+        }
+    }
+
+    /** What a store has given up by the end of a life in which its cap was changed: its header may be gone, too. */
+    private void noteGivenUp() {
+        if (capChanged && store != null) {
+            ledger.claims().values().stream()
+                    .filter(claim -> store.useSequence(claim.segment) != claim.useSequence)
+                    .forEach(claim -> givenUpForCap.add(List.of((long) claim.segment, claim.useSequence)));
+        }
     }
 
     private DataFolders folders(boolean swapped) {
@@ -263,6 +313,9 @@ final class PowerLossRun implements AutoCloseable {
                 if (window == CrashWindow.SNAPSHOT && mayDie && gen.below(3) == 0) {
                     of.crashAfter(gen.between(1, SNAPSHOT_OPERATIONS));
                 }
+                if (window == CrashWindow.CAP_CHANGE && mayDie && gen.below(4) == 0) {
+                    of.crashAfter(gen.between(1, SNAPSHOT_OPERATIONS));
+                }
                 probe.enter(window);
             }
 
@@ -275,6 +328,7 @@ final class PowerLossRun implements AutoCloseable {
 
     private void stop() {
         ledger.acknowledge(store, check.handles);
+        noteGivenUp();
         long position = store.acceptedPosition();
         event("stops at " + position + ", written " + store.writtenPosition());
         lastPosition = position;
@@ -306,6 +360,7 @@ final class PowerLossRun implements AutoCloseable {
             totals.died(folder.crashedIn(), isOpening);
             event("died in " + folder.crashedIn());
         }
+        noteGivenUp();
         if (store != null) {
             ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
@@ -361,6 +416,9 @@ final class PowerLossRun implements AutoCloseable {
                 clear();
             } else if (choice < 92) {
                 clock.advance(PAUSE_NANOS);
+            } else if (choice < 94 && changesCap) {
+                otherCap();
+                event("cap: " + store.capBytes(cap, SYNC_MILLIS));
             }
             for (int step = gen.below(STEPS_MAX); step > 0; step--) {
                 store.step();
@@ -457,7 +515,7 @@ final class PowerLossRun implements AutoCloseable {
         // A log that still has free segments beside those that it gave up had no need to give up another: then a clean
         // stop has kept all that was accepted.
         boolean keptAll =
-                stoppedCleanly && lost < 0 && store.openReport().accounting().segmentsFree() > givenUp.size();
+                stoppedCleanly && lost < 0 && !capChanged && store.openReport().accounting().segmentsFree() > givenUp.size();
         for (Waiting block : ledger.takeUnwritten()) {
             Location at = check.locate(block.block(), block.keys(), block.offset());
             assertTrue(at.onDrive() || !keptAll, "accepted before a clean stop, and gone: " + block);
@@ -469,7 +527,8 @@ final class PowerLossRun implements AutoCloseable {
                     check.handles,
                     needed,
                     headers::useSequence,
-                    (segment, use) -> givenUp.getOrDefault(segment, 0L) == use));
+                    (segment, use) -> givenUp.getOrDefault(segment, 0L) == use
+                            || givenUpForCap.contains(List.of((long) segment, use))));
         }
         totals.promisesChecked += promises;
         totals.promisesKept += ledger.size();
@@ -481,6 +540,7 @@ final class PowerLossRun implements AutoCloseable {
             }
         }
         noneWrong(store.stats());
+        capChanged = false;
         event("checked: " + promises + " promised, " + ledger.size() + " kept, " + found + " found");
         totals.foundBlocks += found;
         needed = Promise.WRITTEN;
