@@ -38,6 +38,9 @@ final class DriveScrub implements AutoCloseable {
     private final LogListener.IndexNumbers numbers;
     private final UnsafeBuffer key = new UnsafeBuffer(0, 0);
 
+    /** By segment: the last use whose footer was found wrong. */
+    private final long[] wrongFooters;
+
     private int segment = -1;
     private int blocks;
     private int next;
@@ -63,6 +66,7 @@ final class DriveScrub implements AutoCloseable {
         this.folders = folders;
         this.quarantine = quarantine;
         this.numbers = numbers;
+        this.wrongFooters = new long[geometry.segments()];
         this.reader = new SegmentScrub(folders, geometry);
     }
 
@@ -114,7 +118,8 @@ final class DriveScrub implements AutoCloseable {
                 return LOOK_BYTES;
             }
             blocks = reader.begin(segment, use);
-            if (blocks > 0 && reader.isFooterWrong() && hasRoomForFooter()) {
+            if (blocks > 0 && reader.isFooterWrong() && hasRoomForFooter() && wrongFooters[segment] != use) {
+                wrongFooters[segment] = use; // each is counted once
                 footersFound.incrementAndGet();
                 warn("the footer of segment " + segment + " does not check out: " + place(geometry.segmentPages() - 1)
                         + "; its batch headers serve");

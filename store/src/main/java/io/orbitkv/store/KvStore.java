@@ -578,6 +578,23 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    /** A door for tests of scrub: flips a bit of a block where it lies in host memory; false: it isn't there. */
+    boolean flipInHost(ShardHandle shard, DirectBuffer key, int keyOffset) {
+        Workspace work = workspaces.take();
+        try {
+            if (index.match(shard.binding().indexNumber(), key, keyOffset, 1, work.single) == 0
+                    || !host.pin(work.single.extent(Tier.HOST, 0))) {
+                return false;
+            }
+            long at = host.payloadOffset(work.single.extent(Tier.HOST, 0)) + shard.blockBytes() / 2;
+            host.memory().putByte(at, (byte) (host.memory().getByte(at) ^ 1));
+            host.unpin(work.single.extent(Tier.HOST, 0));
+            return true;
+        } finally {
+            workspaces.giveBack(work);
+        }
+    }
+
     /** Which life a segment of the log is in: larger than the one of a {@link Location} once it was reused. */
     public long useSequence(int segment) {
         gate.enter();

@@ -66,6 +66,7 @@ final class PowerLossRun implements AutoCloseable {
     private static final int POLICY_ONE_IN = 4;
 
     private static final int CAP_CHANGES_ONE_IN = 4;
+    private static final long SCRUB_BYTES_PER_SECOND = 256 << 20;
 
     private static final long PAUSE_NANOS = 60_000_000;
 
@@ -225,6 +226,8 @@ final class PowerLossRun implements AutoCloseable {
                 .flushIntervalMillis(5)
                 .policy(policy)
                 .pageKind(PageKind.SMALL)
+                .scrubHostBytesPerSecond(changesCap ? SCRUB_BYTES_PER_SECOND : 0)
+                .scrubDriveBytesPerSecond(changesCap ? SCRUB_BYTES_PER_SECOND : 0)
                 .probe(deathsInSnapshots(folder));
         isOpening = true;
         store = KvStore.openStepped(options, folders(isMade && gen.coin()), clock, seed + 1);
@@ -568,6 +571,9 @@ final class PowerLossRun implements AutoCloseable {
     private void noneWrong(StoreStats stats) {
         assertEquals(0, stats.corruptBlocks(), "blocks in the index whose bytes are wrong");
         assertEquals(0, stats.readErrors(), "read errors");
+        long found = stats.scrub().hostFound() + stats.scrub().driveFound();
+        assertEquals(0, found, "blocks in which scrub sees damage");
+        totals.scrubbedBytes += stats.scrub().driveBytes();
     }
 
     /** The tool that people check a folder with finds nothing wrong, after a clean stop as after a power loss. */

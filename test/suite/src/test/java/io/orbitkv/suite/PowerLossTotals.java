@@ -22,6 +22,7 @@ final class PowerLossTotals {
     long promisesKept;
     long foundBlocks;
     long movedBlocks;
+    long scrubbedBytes;
 
     void opened(OpeningKind kind) {
         openings.merge(kind, 1, Integer::sum);
@@ -43,6 +44,7 @@ final class PowerLossTotals {
                 + savedBlocks + " blocks saved, " + restoredBlocks + " restored and compared; promises checked "
                 + promisesChecked + ", kept " + promisesKept
                 + ", the others ended with their segments; found after opening "
-                + foundBlocks + "; seen moved to other segments " + movedBlocks;
+                + foundBlocks + "; seen moved to other segments " + movedBlocks + "; bytes scrubbed on the drive "
+                + scrubbedBytes;
     }
 }
