@@ -145,6 +145,11 @@ final class SegmentExchange {
         return surplus(geometry.folderOfSegment(segment)) > 0 && !out.isFull();
     }
 
+    /** Whether nothing more can leave before somebody takes what has left: free segments wait then. */
+    boolean isFull() {
+        return out.isFull();
+    }
+
     /** A segment leaves, of which nobody uses anything any more; the caller has asked whether it may. */
     void leave(int segment) {
         present.decrementAndGet(geometry.folderOfSegment(segment));

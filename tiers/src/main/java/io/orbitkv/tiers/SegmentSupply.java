@@ -231,7 +231,8 @@ final class SegmentSupply {
     /** Victims leave with their used blocks: the cap doesn't wait. */
     private int giveUpSurplus(long nowNanos) {
         int work = 0;
-        while (reclaimingCount < RECLAIMING_MAX) {
+        // While nothing can leave, free segments may wait for it that would be counted as surplus a second time.
+        while (reclaimingCount < RECLAIMING_MAX && !exchange.isFull()) {
             int victim = policy.choose(context.table.candidates(), context.table.use(), canLeaveForGood);
             if (victim == NONE) {
                 if (reclaimingCount == 0 && exchange.hasSurplus()) {
