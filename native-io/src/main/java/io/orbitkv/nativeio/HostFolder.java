@@ -279,8 +279,7 @@ public final class HostFolder implements DataFolder {
             throw openFault("make", file, Native.getLastError(), "");
         }
         try {
-            if (LibC.lseek(fd, 0, LibC.SEEK_END) < bytes
-                    && (LibC.ftruncate(fd, bytes) < 0 || LibC.fsync(fd) < 0)) {
+            if (LibC.lseek(fd, 0, LibC.SEEK_END) < bytes && (LibC.ftruncate(fd, bytes) < 0 || LibC.fsync(fd) < 0)) {
                 throw openFault("make longer", file, Native.getLastError(), "");
             }
         } finally {
