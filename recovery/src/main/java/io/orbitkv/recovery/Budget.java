@@ -120,7 +120,8 @@ public record Budget(
         }
         throw new OrbitKvException(
                 ErrorCode.CAP_TOO_SMALL,
-                "a cap of " + capBytes + " bytes holds " + segments + " segments of " + segmentBytes + " bytes of the store"
+                "a cap of " + capBytes + " bytes holds " + segments + " segments of " + segmentBytes
+                        + " bytes of the store"
                         + " that is there, and at least " + wanted + " are needed; give a cap of at least " + smallest
                         + " bytes");
     }
@@ -137,7 +138,8 @@ public record Budget(
         long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
         long files = (places + perFile - 1) / perFile;
         long fit = Math.floorDiv(rest - files * FILE_BYTES, segmentBytes);
-        return (int) Math.max(0, Math.min(Extent.SEGMENTS_MAX, fit <= places ? fit : Math.max(places, fill(rest, segmentBytes))));
+        return (int) Math.max(
+                0, Math.min(Extent.SEGMENTS_MAX, fit <= places ? fit : Math.max(places, fill(rest, segmentBytes))));
     }
 
     /** What a folder takes at most beside its segments and a snapshot, where its files have places for so many segments. */

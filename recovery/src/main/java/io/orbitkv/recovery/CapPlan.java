@@ -164,8 +164,7 @@ record CapPlan(CatalogContents contents, BitSet absent, boolean isNew, List<Segm
     /** Gives a file of a folder that is made anew its length, and pages where its segments are not absent. */
     static void makeFile(DataFolder folder, LogGeometry geometry, int file, BitSet absent) {
         String name = LogGeometry.fileName(file);
-        if (bytesNeeded(geometry, file, absent) == geometry.fileBytes(file)
-                && absent.isEmpty()) {
+        if (bytesNeeded(geometry, file, absent) == geometry.fileBytes(file) && absent.isEmpty()) {
             folder.create(name, geometry.fileBytes(file)).close();
             return;
         }

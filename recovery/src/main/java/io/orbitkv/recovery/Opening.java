@@ -169,8 +169,8 @@ public final class Opening {
         });
         foreign.note(notes);
         set.announce(options.pid(), geometry.storeId());
-        try (LogScan scan = new LogScan(
-                folders, set.lost(), geometry, plan, notes, options.readThreads(), options.progress())) {
+        try (LogScan scan =
+                new LogScan(folders, set.lost(), geometry, plan, notes, options.readThreads(), options.progress())) {
             scan.readHeaders();
             return finish(scan, contents, geometry, foreign);
         }

@@ -255,8 +255,7 @@ final class BadInputTest {
         makeStore();
         TestLife life = open(options);
         OpenedFolder opened = life.opened;
-        assertFalse(
-                CleanStop.write(opened, opened.namespaces(), 100, 100, 8192, io.orbitkv.nativeio.WindowProbe.NONE));
+        assertFalse(CleanStop.write(opened, opened.namespaces(), 100, 100, 8192, io.orbitkv.nativeio.WindowProbe.NONE));
         life.close();
         stillGood();
     }

@@ -83,13 +83,7 @@ final class CapKeeper implements Agent {
     private volatile CapCondition condition = CapCondition.WITHIN;
     private volatile boolean lookNow;
 
-    CapKeeper(
-            OpenedFolder opened,
-            NvmeTier nvme,
-            SegmentBook book,
-            Upkeep upkeep,
-            NanoClock clock,
-            WindowProbe probe) {
+    CapKeeper(OpenedFolder opened, NvmeTier nvme, SegmentBook book, Upkeep upkeep, NanoClock clock, WindowProbe probe) {
         this.folders = opened.folders();
         this.geometry = opened.geometry();
         this.catalog = opened.catalog();

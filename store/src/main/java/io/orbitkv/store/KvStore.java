@@ -232,8 +232,8 @@ public final class KvStore implements AutoCloseable {
             cap = new CapKeeper(opened, nvme, segments, upkeep, clock, options.probe());
             ownBytes = new OwnBytes(cap, clock);
             HostScrub hostScrub = new HostScrub(writerLock, host, quarantine, families::numberOf);
-            DriveScrub driveScrub = new DriveScrub(
-                    writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf);
+            DriveScrub driveScrub =
+                    new DriveScrub(writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf);
             scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
             driver = drivers.start(nvme, upkeep);
             driver.startBeside(cap);

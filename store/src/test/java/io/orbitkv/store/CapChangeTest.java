@@ -56,10 +56,7 @@ class CapChangeTest {
 
     private Modelled modelled(KvStore store) {
         return new Modelled(
-                store,
-                store.openFamily(Modelled.family(BLOCK_BYTES).build()).shard(0),
-                model,
-                PROMPT_BLOCKS);
+                store, store.openFamily(Modelled.family(BLOCK_BYTES).build()).shard(0), model, PROMPT_BLOCKS);
     }
 
     private void save(Modelled modelled, long bytes) {
@@ -144,8 +141,9 @@ class CapChangeTest {
         try (KvStore store = KvStore.open(options(2 * large, paths));
                 Modelled modelled = modelled(store)) {
             requireExact(store);
-            await("grown", () -> store.stats().capCondition() == CapCondition.WITHIN
-                    && allocated(paths) > 2 * large * 9 / 10);
+            await(
+                    "grown",
+                    () -> store.stats().capCondition() == CapCondition.WITHIN && allocated(paths) > 2 * large * 9 / 10);
             save(modelled, 3 * large);
             assertTrue(allocated(paths) <= 2 * large);
             assertTrue(found(modelled) * (long) BLOCK_BYTES > large, "more than the old cap held");
@@ -201,7 +199,9 @@ class CapChangeTest {
             assertEquals(PROMPT_BLOCKS, result.accepted(), result::toString);
             assertEquals(0, result.admitted(), "it stays in host memory");
             assertEquals(PROMPT_BLOCKS, modelled.restore(prompt, 0, PROMPT_BLOCKS, gen));
-            assertTrue(store.stats().ownBytes() < 2 * MIB, () -> "it keeps " + store.stats().ownBytes());
+            assertTrue(
+                    store.stats().ownBytes() < 2 * MIB,
+                    () -> "it keeps " + store.stats().ownBytes());
             Files.delete(foreign);
             await("grown back", () -> store.stats().capCondition() == CapCondition.WITHIN);
             save(modelled, cap);

@@ -135,7 +135,8 @@ class ScrubTest {
             try (KvStore store = KvStore.open(options)) {
                 ShardHandle shard =
                         store.openFamily(Modelled.family(BLOCK_BYTES).build()).shard(0);
-                assertFalse(store.locate(shard, prompt.keys, Prompt.keyOffset(2)).isStored(), "it is back");
+                assertFalse(
+                        store.locate(shard, prompt.keys, Prompt.keyOffset(2)).isStored(), "it is back");
                 assertTrue(store.locate(shard, prompt.keys, Prompt.keyOffset(1)).onDrive(), "its neighbour is gone");
                 await(store, "a pass", scrub -> scrub.drivePasses() >= 2);
                 assertEquals(0, store.stats().scrub().driveFound(), "known already");
@@ -162,9 +163,8 @@ class ScrubTest {
     void theRateIsKept() {
         SimulatedClock clock = new SimulatedClock();
         SimulatedFolder folder = new SimulatedFolder(1, folders.make("rate"), clock);
-        StoreOptions options = options(Path.of("simulated"))
-                .scrubHostBytesPerSecond(64 * KIB)
-                .scrubDriveBytesPerSecond(256 * KIB);
+        StoreOptions options =
+                options(Path.of("simulated")).scrubHostBytesPerSecond(64 * KIB).scrubDriveBytesPerSecond(256 * KIB);
         try (KvStore store = KvStore.openStepped(options, folder, clock, 1);
                 Modelled modelled = fill(store, 20)) {
             for (int i = 0; i < 200; i++) { // whatever was saved up is used
@@ -190,9 +190,8 @@ class ScrubTest {
     /** Segments of both tiers are given up all the time, under its hands: nothing of that is damage. */
     @Test
     void evictionIsNoDamage() {
-        StoreOptions options = options(folders.make("eviction"))
-                .scrubHostBytesPerSecond(FAST)
-                .scrubDriveBytesPerSecond(FAST);
+        StoreOptions options =
+                options(folders.make("eviction")).scrubHostBytesPerSecond(FAST).scrubDriveBytesPerSecond(FAST);
         long nanos = Long.getLong("orbitkv.scrubSeconds", 5) * 1_000_000_000L;
         try (KvStore store = KvStore.open(options);
                 Modelled modelled = fill(store, 20)) {

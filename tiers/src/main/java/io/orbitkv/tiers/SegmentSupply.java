@@ -165,8 +165,10 @@ final class SegmentSupply {
             return work;
         }
         if (mover.busy() > 0 && lanesWaiting > 0) {
-            // Used blocks that are being moved come to an end first: their victims are held, and need segments to be freed.
-            if (readyCount + reclaimingCount + freeCount == 0 && context.table.candidates().isEmpty()) {
+            // Used blocks that are being moved come to an end first: their victims are held, and need segments to be
+            // freed.
+            if (readyCount + reclaimingCount + freeCount == 0
+                    && context.table.candidates().isEmpty()) {
                 context.requestSeal();
             }
             return work;

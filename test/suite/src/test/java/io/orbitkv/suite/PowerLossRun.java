@@ -522,8 +522,10 @@ final class PowerLossRun implements AutoCloseable {
         settleClear();
         // A log that still has free segments beside those that it gave up had no need to give up another: then a clean
         // stop has kept all that was accepted.
-        boolean keptAll =
-                stoppedCleanly && lost < 0 && !capChanged && store.openReport().accounting().segmentsFree() > givenUp.size();
+        boolean keptAll = stoppedCleanly
+                && lost < 0
+                && !capChanged
+                && store.openReport().accounting().segmentsFree() > givenUp.size();
         for (Waiting block : ledger.takeUnwritten()) {
             Location at = check.locate(block.block(), block.keys(), block.offset());
             assertTrue(at.onDrive() || !keptAll, "accepted before a clean stop, and gone: " + block);
