@@ -46,6 +46,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     private volatile TierState state = TierState.SERVING;
     private volatile Thread agentThread;
+
+    /** Why a flush failed that another thread had asked for; null: none has. */
+    private volatile OrbitKvException flushFailure;
     private boolean working;
 
     /** The last step did something, so that another may have more to do though nothing is in flight. */
@@ -312,6 +315,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         working = true;
         try {
+            OrbitKvException beside = flushFailure;
+            if (beside != null) {
+                context.fail(beside);
+            }
             int done = context.hasFailed() ? workFailed() : workServing(stopping);
             wasBusy = done > 0;
             return done;
@@ -446,9 +453,18 @@ public final class NvmeTier implements Agent, AutoCloseable {
         context.io.allocate(segment);
     }
 
-    /** Flushes a segment file on the caller's thread. Any thread. */
+    /**
+     * Flushes a segment file on the caller's thread. Any thread. Where that fails the log ends, as with a flush of its own: the
+     * kernel reports the loss of what was written to a file once, and some of that may be the log's.
+     */
     public void flushFile(int file) {
-        context.io.flushNow(file);
+        try {
+            context.io.flushNow(file);
+        } catch (OrbitKvException e) {
+            flushFailure = e;
+            wakeup();
+            throw e;
+        }
     }
 
     /** The use-sequence that the next segment gets; exact once the agent has stopped. */
