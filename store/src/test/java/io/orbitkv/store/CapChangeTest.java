@@ -103,7 +103,7 @@ class CapChangeTest {
         int each = paths.length;
         long large = 16L * MIB * each;
         long small = 6L * MIB * each;
-        try (KvStore store = KvStore.open(options(large, paths));
+        try (KvStore store = WholeStore.open(options(large, paths));
                 Modelled modelled = modelled(store)) {
             save(modelled, 2 * large);
             int before = found(modelled);
@@ -118,7 +118,7 @@ class CapChangeTest {
             assertTrue(allocated(paths) <= small, () -> allocated(paths) + " bytes");
             assertTrue(found(modelled) > 0);
         }
-        try (KvStore store = KvStore.open(options(0, paths));
+        try (KvStore store = WholeStore.open(options(0, paths));
                 Modelled modelled = modelled(store)) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             requireExact(store);
@@ -132,13 +132,13 @@ class CapChangeTest {
             save(modelled, 2 * large);
             assertTrue(allocated(paths) <= large);
         }
-        try (KvStore store = KvStore.open(options(small, paths));
+        try (KvStore store = WholeStore.open(options(small, paths));
                 Modelled modelled = modelled(store)) {
             requireExact(store);
             assertTrue(allocated(paths) <= small, () -> allocated(paths) + " bytes when opened");
             assertTrue(found(modelled) > 0);
         }
-        try (KvStore store = KvStore.open(options(2 * large, paths));
+        try (KvStore store = WholeStore.open(options(2 * large, paths));
                 Modelled modelled = modelled(store)) {
             requireExact(store);
             await(
@@ -148,7 +148,7 @@ class CapChangeTest {
             assertTrue(allocated(paths) <= 2 * large);
             assertTrue(found(modelled) * (long) BLOCK_BYTES > large, "more than the old cap held");
         }
-        try (KvStore store = KvStore.open(options(0, paths));
+        try (KvStore store = WholeStore.open(options(0, paths));
                 Modelled modelled = modelled(store)) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             requireExact(store);
@@ -172,7 +172,7 @@ class CapChangeTest {
         Path first = folders.make("first");
         Path second = folders.make("second");
         long cap = 16L * MIB;
-        try (KvStore store = KvStore.open(options(cap, first, second));
+        try (KvStore store = WholeStore.open(options(cap, first, second));
                 Modelled modelled = modelled(store)) {
             save(modelled, 2 * cap);
             Files.write(second.resolve("foreign"), new byte[4 * MIB]);
@@ -188,7 +188,7 @@ class CapChangeTest {
     void foreignFilesThatFillTheCapLeaveHostMemory() throws Exception {
         Path folder = folders.make("full");
         long cap = 8L * MIB;
-        try (KvStore store = KvStore.open(options(cap, folder));
+        try (KvStore store = WholeStore.open(options(cap, folder));
                 Modelled modelled = modelled(store)) {
             save(modelled, cap);
             Path foreign = folder.resolve("foreign");
@@ -207,7 +207,7 @@ class CapChangeTest {
             save(modelled, cap);
             assertTrue(allocated(folder) <= cap);
         }
-        try (KvStore store = KvStore.open(options(0, folder))) {
+        try (KvStore store = WholeStore.open(options(0, folder))) {
             assertEquals(OpeningKind.CLEAN, store.openReport().kind());
             requireExact(store);
         }
@@ -216,13 +216,13 @@ class CapChangeTest {
     @Test
     void aStarvedStoreStopsCleanly() throws Exception {
         Path folder = folders.make("starved");
-        try (KvStore store = KvStore.open(options(8L * MIB, folder));
+        try (KvStore store = WholeStore.open(options(8L * MIB, folder));
                 Modelled modelled = modelled(store)) {
             save(modelled, MIB);
             Files.write(folder.resolve("foreign"), new byte[9 * MIB]);
             await("starved", () -> store.stats().capCondition() == CapCondition.STARVED);
         }
-        try (KvStore store = KvStore.open(options(0, folder))) {
+        try (KvStore store = WholeStore.open(options(0, folder))) {
             requireExact(store);
             assertEquals(CapCondition.STARVED, store.stats().capCondition());
         }
@@ -231,7 +231,7 @@ class CapChangeTest {
     @Test
     void aCapThatIsTooSmallIsRefusedAndChangesNothing() {
         Path folder = folders.make("small");
-        try (KvStore store = KvStore.open(options(8L * MIB, folder))) {
+        try (KvStore store = WholeStore.open(options(8L * MIB, folder))) {
             long before = allocated(folder);
             OrbitKvException e = Refusals.refused(ErrorCode.CAP_TOO_SMALL, () -> store.capBytes(MIB, 0));
             assertTrue(e.getMessage().contains("at least"), e::getMessage);
@@ -240,7 +240,7 @@ class CapChangeTest {
             Refusals.refused(ErrorCode.BAD_ARGUMENT, () -> store.capBytes(8L * MIB, -1));
         }
         Refusals.refused(ErrorCode.CAP_TOO_SMALL, () -> KvStore.open(options(MIB, folder)));
-        try (KvStore store = KvStore.open(options(0, folder))) {
+        try (KvStore store = WholeStore.open(options(0, folder))) {
             assertEquals(8L * MIB, store.stats().capBytes());
         }
     }
@@ -286,7 +286,7 @@ class CapChangeTest {
             } finally {
                 child.destroyForcibly().waitFor();
             }
-            try (KvStore store = KvStore.open(CapChild.options(folder, 0))) {
+            try (KvStore store = WholeStore.open(CapChild.options(folder, 0))) {
                 requireExact(store);
                 assertEquals(OpeningKind.KILL, store.openReport().kind());
                 long cap = store.stats().capBytes();

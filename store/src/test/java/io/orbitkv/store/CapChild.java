@@ -49,7 +49,7 @@ final class CapChild {
     }
 
     public static void main(String[] arguments) throws IOException {
-        KvStore store = KvStore.open(options(Path.of(arguments[0]), Long.parseLong(arguments[1])));
+        KvStore store = WholeStore.open(options(Path.of(arguments[0]), Long.parseLong(arguments[1])));
         CapChild child = new CapChild(store);
         var accounting = store.openReport().accounting();
         answer("open " + accounting.preallocatedPages() * MemoryRegion.PAGE_BYTES + " " + accounting.isWhole() + " "

@@ -49,6 +49,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     /** Why a flush failed that another thread had asked for; null: none has. */
     private volatile OrbitKvException flushFailure;
+
     private boolean working;
 
     /** The last step did something, so that another may have more to do though nothing is in flight. */
