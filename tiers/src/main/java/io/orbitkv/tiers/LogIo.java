@@ -10,7 +10,8 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
 
 /**
- * The log's files, of all data folders, and its ring, addressed by segment and page. Writes leave a part of the ring to reads.
+ * The log's files, of all data folders, and its ring, addressed by segment and page. Writes leave a part of the ring to reads,
+ * and go one at a time while somebody reads: a drive serves what it was given first, and nobody waits for a write.
  *
  * <p>Files are open from the start; the ring is made by the agent's thread, which owns it.
  */
@@ -21,8 +22,23 @@ final class LogIo implements AutoCloseable {
     private final int readDepth;
     private final StorageFile[] files;
 
+    /** So long after a read another is expected. */
+    private static final long READ_CALM_NANOS = 50_000_000;
+
+    /** Most writes in flight while somebody reads. */
+    private static final int WRITES_BESIDE_READS = 1;
+
     private volatile IoRing ring;
+
+    /** When somebody read last, by the tier's clock. */
+    private volatile long readNanos;
+
+    private volatile boolean wasRead;
+
+    // The agent's.
     private int writeDepth;
+    private int writesInFlight;
+    private boolean isReadFrom;
 
     LogIo(DataFolders folders, LogGeometry geometry, NvmeOptions options) {
         this.folders = folders;
@@ -81,10 +97,32 @@ final class LogIo implements AutoCloseable {
         }
     }
 
+    /** Somebody is about to read. Any thread. */
+    void readAt(long nowNanos) {
+        readNanos = nowNanos;
+        wasRead = true;
+    }
+
+    /** A step of the agent begins. */
+    void stepAt(long nowNanos) {
+        isReadFrom = wasRead && nowNanos - readNanos < READ_CALM_NANOS;
+    }
+
     boolean write(int segment, int page, MemoryRegion region, long offset, long bytes, long token) {
         IoRing mine = ring;
-        return mine.inFlight() < writeDepth
-                && mine.write(fileOf(segment), geometry.fileOffset(segment, page), region, offset, (int) bytes, token);
+        if (isReadFrom && writesInFlight >= WRITES_BESIDE_READS
+                || mine.inFlight() >= writeDepth
+                || !mine.write(
+                        fileOf(segment), geometry.fileOffset(segment, page), region, offset, (int) bytes, token)) {
+            return false;
+        }
+        writesInFlight++;
+        return true;
+    }
+
+    /** A write that the ring took has ended, well or not. */
+    void writeEnded() {
+        writesInFlight--;
     }
 
     boolean flush(int file, long token) {

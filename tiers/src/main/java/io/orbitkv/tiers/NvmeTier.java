@@ -177,6 +177,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         if (state != TierState.SERVING || !reads.submit(batch, this)) {
             return false;
         }
+        context.io.readAt(clock.nanoTime());
         wakeup();
         return true;
     }
@@ -192,6 +193,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
      */
     public void readNow(long extent, int bytes, MemoryRegion into, long offset) {
         long length = pagesBytes(bytes);
+        context.io.readAt(clock.nanoTime());
         context.io.readNow(extent, into, offset, length);
         context.counters.reads.getAndAdd(1);
         context.counters.readBytes.getAndAdd(length);
@@ -343,6 +345,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         int done = reads.start();
         done += context.io.ring().poll(onCompletion, POLL_MAX);
         long now = clock.nanoTime();
+        context.io.stepAt(now);
         long writeRequest = positions.writeRequest();
         done += mover.step();
         done += moverLane.step(now, writeRequest, stopping); // first, so that saves don't take each segment before it
@@ -374,6 +377,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
     }
 
     private void onCompletion(long token, int result) {
+        if (Token.isWrite(token)) {
+            context.io.writeEnded();
+        }
         switch (Token.purpose(token)) {
             case Token.PAYLOAD -> lane(token).onPayload(result);
             case Token.BATCH_HEADER -> lane(token).onHeader(result);

@@ -10,6 +10,9 @@ final class Positions {
     private final AtomicLong writeRequest = new AtomicLong();
     private final AtomicLong flushRequest = new AtomicLong();
 
+    /** The request that the next flush serves. */
+    private long flushNext;
+
     Positions(LogState initial) {
         offered.set(initial.lastPosition());
         written.set(initial.lastPosition());
@@ -80,9 +83,14 @@ final class Positions {
         return writeRequest.getAcquire();
     }
 
-    /** Whether a flush is asked for and all that it shall cover is written. */
+    /**
+     * Whether a flush is asked for and all that it shall cover is written. Later requests wait for the next one: where somebody
+     * asks all the time there would be none. Agent's thread.
+     */
     boolean isFlushDue() {
-        long request = flushRequest.getAcquire();
-        return request > durable.getPlain() && request <= written.getPlain();
+        if (flushNext <= durable.getPlain()) {
+            flushNext = flushRequest.getAcquire();
+        }
+        return flushNext > durable.getPlain() && flushNext <= written.getPlain();
     }
 }

@@ -41,6 +41,11 @@ final class Token {
         return (long) purpose << PURPOSE_SHIFT | (long) major << MAJOR_SHIFT | minor;
     }
 
+    static boolean isWrite(long token) {
+        int purpose = purpose(token);
+        return purpose >= PAYLOAD && purpose <= SEGMENT_HEADER;
+    }
+
     static int purpose(long token) {
         return (int) (token >>> PURPOSE_SHIFT);
     }

@@ -51,6 +51,7 @@ class LogSimulationTest {
         final LogGeometry geometry;
         final SimulatedFolder folder;
         final LogRig rig;
+        final NvmeOptions options;
         final int blockBytesMax;
         final MemoryRegion target;
         final List<LogRig.Written> pinned = new ArrayList<>();
@@ -65,7 +66,7 @@ class LogSimulationTest {
                     Math.min(geometry.blockPagesMax() * 4096, gen.coin() ? 8 << 10 : gen.between(1, segmentBytes));
             folder = new SimulatedFolder(seed, FOLDERS.make("log"));
             LogRig.createFiles(folder, geometry);
-            NvmeOptions options = NvmeOptions.defaults()
+            options = NvmeOptions.defaults()
                     .withOpenSegments(gen.between(1, 6))
                     .withQueueBlocks(gen.between(1, 300))
                     .withBatches(gen.between(1, 2 * segmentBytes), gen.between(0L, 3_000_000L))
@@ -183,7 +184,12 @@ class LogSimulationTest {
             assertEquals(rig.offered.keySet(), rig.written.keySet());
             assertEquals(0, rig.log.segmentsOpen());
             assertFalse(rig.segmentStates.containsValue(SegmentState.OPEN));
-            assertFalse(rig.segmentStates.containsValue(SegmentState.SEALED), "stop makes everything durable");
+            SegmentState inTheEnd =
+                    run.options.durability().flushesBeforeReuse() ? SegmentState.DURABLE : SegmentState.SEALED;
+            assertFalse(
+                    rig.segmentStates.values().stream()
+                            .anyMatch(state -> state != SegmentState.FREE && state != inTheEnd),
+                    () -> "in the end all segments that hold blocks are " + inTheEnd + ": " + rig.segmentStates);
 
             LogWalk walk = new LogWalk(run.folder, run.geometry);
             assertEquals(walk.segmentsWithBatches, walk.footers, "stop seals every open segment");
@@ -263,7 +269,11 @@ class LogSimulationTest {
                     boolean reused = now > block.use() || !rig.generations.isLive(block.extent());
                     assertTrue(reused, () -> "lost though promised: " + block + " of " + promised);
                 } else if (block.position() <= promised) {
-                    assertTrue(found.isWhole(), () -> "torn though promised: " + block);
+                    // Where reuse waits for no flush, the loss may bring an old header back over new payloads.
+                    boolean mayBeOld = powerLoss
+                            && !run.options.durability().flushesBeforeReuse()
+                            && !rig.generations.isLive(block.extent());
+                    assertTrue(found.isWhole() || mayBeOld, () -> "torn though promised: " + block);
                 }
             }
             if (!powerLoss) {
@@ -314,6 +324,48 @@ class LogSimulationTest {
             assertTrue(rig.host.claim(0, 1) != Extent.NONE, "no pin on host memory is left behind");
         }
         before.assertNothingLeaked();
+    }
+
+    @Test
+    void writesGoOneAtATimeWhileSomebodyReads() {
+        SimulatedFolder folder = new SimulatedFolder(13, FOLDERS.make("reads"));
+        LogGeometry geometry = new LogGeometry(256 << 10, 12, Listings.STORE_ID);
+        LogRig.createFiles(folder, geometry);
+        try (LogRig rig = new LogRig(
+                        folder,
+                        geometry,
+                        new LogState(12),
+                        256 << 10,
+                        folder.clock(),
+                        folder.probe(),
+                        NvmeOptions.defaults(),
+                        13);
+                MemoryRegion target = Listings.pages(2)) {
+            rig.log.onStart();
+            assertTrue(rig.save(0, 4000, null) && rig.save(2, 4000, null));
+            rig.drain(); // two lanes have a segment
+            assertEquals(2, writesOfAStep(rig));
+            LogRig.Written block = rig.written.get(1L);
+            rig.log.readNow(block.extent(), block.bytes(), target, 0);
+            assertTrue(rig.isRight(block, target, 0));
+            assertEquals(1, writesOfAStep(rig));
+            folder.clock().advance(60_000_000);
+            assertEquals(2, writesOfAStep(rig));
+            rig.stop();
+        }
+    }
+
+    /** How many writes of payloads one step starts of two lanes that each have some blocks; then all is written. */
+    private static long writesOfAStep(LogRig rig) {
+        for (int i = 0; i < 6; i++) {
+            assertTrue(rig.save(i % 2 * 2, 4000, null));
+        }
+        rig.log.requestWrite();
+        long before = rig.log.counters().payloadWrites();
+        rig.log.doWork();
+        long started = rig.log.counters().payloadWrites() - before;
+        rig.drain();
+        return started;
     }
 
     @Test

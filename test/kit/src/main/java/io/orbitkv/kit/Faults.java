@@ -35,6 +35,7 @@ public final class Faults {
     private final boolean[] forbidden = new boolean[ALL.length];
     private int slowness = 1;
     private boolean bootIdStays;
+    private boolean flushesNothing;
     private boolean paused;
 
     Faults(long seed) {
@@ -82,6 +83,15 @@ public final class Faults {
      */
     public Faults bootIdStays(boolean stays) {
         bootIdStays = stays;
+        return this;
+    }
+
+    /**
+     * Whether no flush makes anything durable, with nobody told, not even {@link #count} and the harms: for controls that show
+     * that a test would notice a store that acknowledges too early.
+     */
+    public Faults flushesNothing(boolean nothing) {
+        flushesNothing = nothing;
         return this;
     }
 
@@ -144,6 +154,10 @@ public final class Faults {
     /** Where a kind's further choices come from. */
     Gen gen(Fault fault) {
         return gens[fault.ordinal()];
+    }
+
+    boolean isFlushingNothing() {
+        return flushesNothing;
     }
 
     boolean isBootIdKept() {

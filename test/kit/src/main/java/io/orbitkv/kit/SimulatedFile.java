@@ -157,7 +157,7 @@ final class SimulatedFile implements StorageFile {
             content.failFlush();
         } else if (drive.faults.strikes(Fault.LYING_FLUSH)) {
             content.lieOfFlush(upToWrites);
-        } else {
+        } else if (!drive.faults.isFlushingNothing()) {
             content.flush(upToWrites);
         }
         drive.record(operation, content.number, upToWrites, 0, 0, result);

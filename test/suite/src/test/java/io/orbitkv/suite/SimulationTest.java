@@ -130,7 +130,7 @@ class SimulationTest {
     /** Control: a drive that does not flush, though it says so, loses durable blocks; the checks must say that. */
     @Test
     void noticesADriveThatLies() {
-        assertNoticed("blocks are lost", run -> run.folder().faults().set(Fault.LYING_FLUSH, 1));
+        assertNoticed("blocks are lost", run -> run.folder().faults().flushesNothing(true));
     }
 
     /** Control: a recovery that takes a power loss for a kill checks no payloads; the checks must find wrong blocks. */
@@ -142,14 +142,14 @@ class SimulationTest {
     /** A failing case becomes smaller, fails alike, and its command names what is left. */
     @Test
     void aFailingCaseIsMadeSmall() {
-        SeedOutcome.Sabotage noFlush = run -> run.folder().faults().set(Fault.LYING_FLUSH, 1);
+        SeedOutcome.Sabotage noFlush = run -> run.folder().faults().flushesNothing(true);
         for (long seed = 1; seed <= CONTROL_SEEDS_MAX; seed++) {
             SeedOutcome failed = SeedOutcome.run(SimulationCase.ofContract(seed), noFlush);
             if (!failed.isGood()) {
                 SeedOutcome small = Shrinker.shrink(failed, noFlush);
                 assertFalse(small.isGood());
                 assertEquals(Violation.kindOf(failed.failure()), Violation.kindOf(small.failure()));
-                assertTrue(small.totals().operations < failed.totals().operations, small.of()::command);
+                assertTrue(small.of().faults().size() < failed.of().faults().size(), small.of()::command);
                 assertTrue(small.of().command().contains("--operations"), small.of()::command);
                 return;
             }
