@@ -93,6 +93,7 @@ final class ImportCommand implements Callable<Integer> {
                     .poolBytes(poolBytes)
                     .capBytes(cap())
                     .blockBytesLargest(reader.family().blockBytes()))) {
+                store.awaitWhole(Long.MAX_VALUE); // what is there already is not to be saved again
                 return take(store, reader);
             }
         }
