@@ -215,6 +215,7 @@ final class RecoverCommand implements Callable<Integer> {
                 KvStore.open(StoreOptions.inFolders(data).poolBytes(poolBytes).capBytes(0))) {
             double openMillis = (System.nanoTime() - started) / 1e6;
             double queryMillis = firstQuery(store, before, started);
+            store.awaitWhole(Long.MAX_VALUE); // blocks are counted when all are there
             common.text()
                     .println(String.format(
                             Locale.ROOT,
