@@ -47,7 +47,7 @@ class ClearThenKillTest {
             }
             try (KvStore store = OwnerChild.whole(KvStore.open(OwnerChild.options(data)));
                     HostFolder folder = HostFolder.open(data);
-                    SegmentHeaders headers = new SegmentHeaders(List.of(folder), (int) store.logSegmentBytes())) {
+                    SegmentHeaders headers = new SegmentHeaders(List.of(folder), store.logSegmentBytes())) {
                 NumberedBlocks cleared = new NumberedBlocks(store, OwnerChild.CLEARED);
                 for (int i = 0; i < OwnerChild.BLOCKS; i++) {
                     assertEquals(NumberedBlocks.Found.NOTHING, cleared.look(i), "cleared block " + i);
