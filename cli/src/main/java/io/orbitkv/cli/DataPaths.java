@@ -29,6 +29,11 @@ final class DataPaths {
         }
     }
 
+    /** Whether any of them holds a store already. */
+    static boolean holdStore(List<Path> paths) {
+        return paths.stream().anyMatch(path -> Files.exists(path.resolve("catalog/data.mdb")));
+    }
+
     /** The paths, for messages. */
     static String text(List<Path> paths) {
         return paths.stream().map(Path::toString).collect(Collectors.joining(", "));

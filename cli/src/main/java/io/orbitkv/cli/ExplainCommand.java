@@ -38,12 +38,8 @@ final class ExplainCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Option(
             names = "--family",
@@ -106,7 +102,7 @@ final class ExplainCommand implements Callable<Integer> {
         if (blocks < 1 || blocks > BLOCKS_MAX) {
             throw bad("--blocks is " + blocks + "; give 1 to " + BLOCKS_MAX);
         }
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             Inspection inspection = Inspection.of(given.folders(), given.options());
             Family whose = family == null
                     ? PromptKeys.family("file", model, (int) blockBytes)
@@ -177,7 +173,7 @@ final class ExplainCommand implements Callable<Integer> {
         common.text().println(ViewText.moment(inspection.epoch(), inspection.atMillis(), inspection.owner()));
         common.text().println(whose + ": " + hits + " of " + answers.size() + " blocks hit from the start");
         Table table = new Table(false, "block", "key", "outcome", "tier", "segment:page", "use", "why");
-        Json json = new Json().put("data", DataPaths.text(data));
+        Json json = new Json().put("data", DataPaths.text(at.data));
         ViewText.moment(json, inspection.epoch(), inspection.atMillis(), inspection.owner())
                 .put("family", HexFormat.of().formatHex(whose.id()))
                 .put("blocks", answers.size())

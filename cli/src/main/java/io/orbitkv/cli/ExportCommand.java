@@ -12,7 +12,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -37,12 +36,8 @@ final class ExportCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Option(
             names = "--family",
@@ -70,7 +65,7 @@ final class ExportCommand implements Callable<Integer> {
                     spec.commandLine(),
                     "cannot write to " + out + " given with --out; name a file in a folder that exists");
         }
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             Inspection inspection = Inspection.of(given.folders(), given.options());
             Family chosen = FamilyChoice.of(inspection.families(), family, spec);
             ExportResult result = write(inspection, chosen);
@@ -79,7 +74,7 @@ final class ExportCommand implements Callable<Integer> {
             common.text()
                     .println(chosen + ": " + result.blocks() + " blocks, " + Sizes.text(result.bytes()) + " written to "
                             + out + "; " + result.dropped() + " left out");
-            Json json = new Json().put("data", DataPaths.text(data));
+            Json json = new Json().put("data", DataPaths.text(at.data));
             common.print(ViewText.moment(json, inspection.epoch(), inspection.atMillis(), inspection.owner())
                     .put("family", HexFormat.of().formatHex(chosen.id()))
                     .put("out", out.toString())

@@ -14,7 +14,6 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -42,12 +41,8 @@ final class ImportCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Option(
             names = "--family",
@@ -89,7 +84,7 @@ final class ImportCommand implements Callable<Integer> {
         try (InputStream in = new BufferedInputStream(Files.newInputStream(file), BUFFER_BYTES)) {
             FamilyFile.Reader reader = new FamilyFile.Reader(in, file.toString());
             requireFamily(reader.family());
-            try (KvStore store = KvStore.open(StoreOptions.inFolders(data)
+            try (KvStore store = KvStore.open(StoreOptions.inFolders(at.data)
                     .poolBytes(poolBytes)
                     .capBytes(cap())
                     .blockBytesLargest(reader.family().blockBytes()))) {
@@ -113,9 +108,7 @@ final class ImportCommand implements Callable<Integer> {
         if (capBytes != null) {
             return capBytes;
         }
-        return data.stream().anyMatch(folder -> Files.exists(folder.resolve("catalog/data.mdb")))
-                ? 0
-                : CAP_BYTES_DEFAULT;
+        return DataPaths.holdStore(at.data) ? 0 : CAP_BYTES_DEFAULT;
     }
 
     private int take(KvStore store, FamilyFile.Reader reader) {

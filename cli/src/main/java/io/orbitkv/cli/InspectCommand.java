@@ -10,7 +10,6 @@ import io.orbitkv.recovery.NamespaceInfo;
 import io.orbitkv.recovery.SegmentInfo;
 import io.orbitkv.recovery.StoreInfo;
 import java.io.PrintStream;
-import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -38,12 +37,8 @@ final class InspectCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Option(
             names = "--segment",
@@ -72,9 +67,9 @@ final class InspectCommand implements Callable<Integer> {
     public Integer call() {
         common.apply();
         check();
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             Inspection inspection = Inspection.of(given.folders(), given.options());
-            Json json = new Json().put("data", DataPaths.text(data));
+            Json json = new Json().put("data", DataPaths.text(at.data));
             ViewText.moment(json, inspection.epoch(), inspection.atMillis(), inspection.owner());
             common.text().println(ViewText.moment(inspection.epoch(), inspection.atMillis(), inspection.owner()));
             if (block != null) {
@@ -136,7 +131,7 @@ final class InspectCommand implements Callable<Integer> {
         if (found.isEmpty()) {
             throw new OrbitKvException(
                     ErrorCode.FOUND_PROBLEMS,
-                    "no block is listed at " + block + " in " + DataPaths.text(data)
+                    "no block is listed at " + block + " in " + DataPaths.text(at.data)
                             + "; 'orbitkv explain' says why a prefix misses");
         }
         if (wrong) {

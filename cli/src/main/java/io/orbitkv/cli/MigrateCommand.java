@@ -3,12 +3,9 @@ package io.orbitkv.cli;
 import io.orbitkv.index.Catalog;
 import io.orbitkv.recovery.Inspection;
 import io.orbitkv.recovery.StoreInfo;
-import java.nio.file.Path;
-import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 
 /** {@code orbitkv migrate}: brings a store to the format that this program writes. */
 @Command(
@@ -19,12 +16,8 @@ import picocli.CommandLine.Option;
                     + " in several), so nothing is ever to be done; a store of another version is refused unharmed."
         })
 final class MigrateCommand implements Callable<Integer> {
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Mixin
     private CommonOptions common;
@@ -32,16 +25,16 @@ final class MigrateCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         common.apply();
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             Inspection inspection = Inspection.of(given.folders(), given.options());
             StoreInfo info = inspection.store(false);
             given.clear();
             int version = info.identity().formatVersion();
             common.text()
-                    .println("the store in " + DataPaths.text(data) + " has format " + version
+                    .println("the store in " + DataPaths.text(at.data) + " has format " + version
                             + ", and this program writes " + Catalog.FORMAT_VERSION + " (one folder) and "
                             + Catalog.FORMAT_VERSION_FOLDERS + " (several): nothing is to be done");
-            Json json = new Json().put("data", DataPaths.text(data));
+            Json json = new Json().put("data", DataPaths.text(at.data));
             common.print(ViewText.moment(json, inspection.epoch(), inspection.atMillis(), inspection.owner())
                     .put("format", version)
                     .put("to_do", 0));

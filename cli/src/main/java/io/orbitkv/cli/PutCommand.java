@@ -49,7 +49,7 @@ final class PutCommand implements Callable<Integer> {
         if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
             throw options.bad("cannot read " + file + "; name a file that exists and is readable");
         }
-        if (options.data.stream().anyMatch(path -> Files.exists(path.resolve("catalog")))) {
+        if (DataPaths.holdStore(options.data)) {
             DataPaths.requireFolders(options.data, "name the folders that the store was made in");
         }
         String text = prompt != null ? prompt : file.getFileName().toString();

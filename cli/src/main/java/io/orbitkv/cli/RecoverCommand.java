@@ -12,8 +12,6 @@ import io.orbitkv.store.KvStore;
 import io.orbitkv.store.Lease;
 import io.orbitkv.store.StoreOptions;
 import java.io.PrintStream;
-import java.nio.file.Path;
-import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -38,12 +36,8 @@ final class RecoverCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Option(
             names = "--rebuild-catalog",
@@ -83,11 +77,11 @@ final class RecoverCommand implements Callable<Integer> {
     }
 
     private int look() {
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             StoreInfo info = inspect(given);
             given.clear();
             print(info);
-            Json json = new Json().put("data", DataPaths.text(data));
+            Json json = new Json().put("data", DataPaths.text(at.data));
             ViewText.moment(json, info.epoch(), info.atMillis(), info.owner());
             common.print(json(json, info));
             return info.report().blocksChecked() > 0
@@ -153,13 +147,13 @@ final class RecoverCommand implements Callable<Integer> {
     }
 
     private int rebuild() {
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             CatalogRebuild.Report report = CatalogRebuild.run(given.folders(), given.options(), apply);
             given.clear();
             PrintStream out = common.text();
             report.damage().forEach(out::println);
             Json json = new Json()
-                    .put("data", DataPaths.text(data))
+                    .put("data", DataPaths.text(at.data))
                     .put("damaged", report.damage().size())
                     .put("applied", !report.kept().isEmpty())
                     .put("source", report.source())
@@ -201,7 +195,7 @@ final class RecoverCommand implements Callable<Integer> {
 
     private int time() {
         StoreInfo before;
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             before = inspect(given);
         }
         if (before.isInUse()) {
@@ -211,8 +205,8 @@ final class RecoverCommand implements Callable<Integer> {
         }
         print(before);
         long started = System.nanoTime();
-        try (KvStore store =
-                KvStore.open(StoreOptions.inFolders(data).poolBytes(poolBytes).capBytes(0))) {
+        try (KvStore store = KvStore.open(
+                StoreOptions.inFolders(at.data).poolBytes(poolBytes).capBytes(0))) {
             double openMillis = (System.nanoTime() - started) / 1e6;
             double queryMillis = firstQuery(store, before, started);
             store.awaitWhole(Long.MAX_VALUE); // blocks are counted when all are there
@@ -224,7 +218,7 @@ final class RecoverCommand implements Callable<Integer> {
                             openMillis,
                             queryMillis,
                             store.stats().indexBlocks()));
-            Json json = new Json().put("data", DataPaths.text(data));
+            Json json = new Json().put("data", DataPaths.text(at.data));
             json(json, before)
                     .put("kind", store.openReport().kind().name().toLowerCase(Locale.ROOT))
                     .put("open_ms", openMillis)

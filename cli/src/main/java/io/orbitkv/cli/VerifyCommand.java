@@ -6,8 +6,6 @@ import io.orbitkv.recovery.Problem;
 import io.orbitkv.recovery.Verify;
 import io.orbitkv.recovery.VerifyReport;
 import java.io.PrintStream;
-import java.nio.file.Path;
-import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -25,12 +23,8 @@ import picocli.CommandLine.Option;
                     + " meanwhile may then look wrong."
         })
 final class VerifyCommand implements Callable<Integer> {
-    @Option(
-            names = {"--data", "--ssd-cache-path"},
-            required = true,
-            paramLabel = "<folder>",
-            description = "The data folder. Give it once for each, where the store is spread over several.")
-    private List<Path> data;
+    @Mixin
+    private StoreFolders at;
 
     @Option(
             names = "--repair",
@@ -54,7 +48,7 @@ final class VerifyCommand implements Callable<Integer> {
         if (!report.isClean()) {
             throw new OrbitKvException(
                     ErrorCode.FOUND_PROBLEMS,
-                    report.problemsFound() + " problems in " + DataPaths.text(data)
+                    report.problemsFound() + " problems in " + DataPaths.text(at.data)
                             + (repair ? ", of which " + report.repaired() + " were repaired" : "")
                             + "; opening the store drops what is damaged and keeps the rest");
         }
@@ -62,7 +56,7 @@ final class VerifyCommand implements Callable<Integer> {
     }
 
     private VerifyReport verify() {
-        try (GivenFolders given = new GivenFolders(data)) {
+        try (GivenFolders given = new GivenFolders(at.data)) {
             return repair
                     ? Verify.repair(given.folders(), given.options(), steps -> {
                         given.clear();
@@ -117,7 +111,7 @@ final class VerifyCommand implements Callable<Integer> {
 
     private Json json(VerifyReport report) {
         Json json = new Json()
-                .put("data", DataPaths.text(data))
+                .put("data", DataPaths.text(at.data))
                 .put("clean", report.isClean())
                 .put("problems_found", report.problemsFound())
                 .put("segments_used", report.segmentsUsed())
