@@ -1,6 +1,5 @@
 package io.orbitkv.cli;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
@@ -60,8 +59,7 @@ final class FileOptions {
         if (capBytes != null) {
             return capBytes;
         }
-        boolean isThere = data.stream().anyMatch(folder -> Files.exists(folder.resolve("catalog/data.mdb")));
-        return isThere ? 0 : CAP_BYTES_DEFAULT;
+        return DataPaths.holdStore(data) ? 0 : CAP_BYTES_DEFAULT;
     }
 
     void check() {

@@ -126,14 +126,8 @@ final class LogView implements AutoCloseable {
     private boolean fillFromSnapshot(Indexing indexing) {
         int segments = view.geometry().segments();
         SnapshotLoad load = new SnapshotLoad(indexing, scan, segments);
-        String odd;
-        try (SnapshotReader reader =
-                new SnapshotReader(view.folders(), view.geometry(), marker, load::rowsOf, new Object())) {
-            while (reader.step()) {
-                // a page a step
-            }
-            odd = reader.odd() == null ? load.odd() : reader.odd();
-        }
+        String odd = Snapshot.readIndex(view.folders(), view.geometry(), marker, load::rowsOf);
+        odd = odd == null ? load.odd() : odd;
         if (odd != null) {
             notes.add("the snapshot does not count: " + odd + "; an opening scans the log");
             return false;
