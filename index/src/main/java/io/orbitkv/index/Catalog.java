@@ -52,6 +52,7 @@ public final class Catalog implements AutoCloseable {
     private final SplittableRandom stamps = new SplittableRandom(new SecureRandom().nextLong());
     private final long[] counters = new long[CatalogCounter.values().length];
     private final Map<Long, NamespaceRow> namespaces = new TreeMap<>();
+    private volatile CatalogIdentity identity;
     private long transaction;
 
     private long spareBytes;
@@ -64,6 +65,7 @@ public final class Catalog implements AutoCloseable {
     private Catalog(CatalogContents contents, CatalogCodec codec, WindowProbe probe) {
         this.probe = probe;
         this.atOpening = contents;
+        this.identity = contents.identity();
         this.codec = codec;
         this.copies = new CatalogCopy[contents.identity().folders()];
         this.behind = new boolean[copies.length];
@@ -257,9 +259,9 @@ public final class Catalog implements AutoCloseable {
         return atOpening;
     }
 
-    /** What the store is. */
+    /** What the store is now. */
     public CatalogIdentity identity() {
-        return atOpening.identity();
+        return identity;
     }
 
     /** The transaction that wrote last. */
@@ -320,6 +322,7 @@ public final class Catalog implements AutoCloseable {
     public final class Batch implements AutoCloseable {
         private final long[] after = counters.clone();
         private final Map<Long, NamespaceRow> changed = new TreeMap<>();
+        private CatalogIdentity identityAfter = identity;
         private boolean ended;
 
         private Batch() {
@@ -367,6 +370,17 @@ public final class Catalog implements AutoCloseable {
             codec.namespace(row);
             changed.put(row.id64(), row);
             return putInAll();
+        }
+
+        /** Changes the cap, and how many segments the files have places for. */
+        public Batch resize(long capBytes, int segments) {
+            requireGoing();
+            identityAfter = identity.resized(capBytes, segments);
+            for (int i = 0; i < copies.length; i++) {
+                codec.identity(identityAfter.inFolder(i));
+                copies[i].put();
+            }
+            return this;
         }
 
         /** Adds or replaces what is known of a segment. */
@@ -427,8 +441,9 @@ public final class Catalog implements AutoCloseable {
                     number = copy.number();
                 }
                 if (!changed.isEmpty()
+                        || !identityAfter.equals(identity)
                         || after[CatalogCounter.EPOCH.ordinal()] != counters[CatalogCounter.EPOCH.ordinal()]) {
-                    writeSpares(changed, after);
+                    writeSpares(identityAfter, changed, after);
                 }
                 for (CatalogCopy copy : copies) {
                     probe.enter(CrashWindow.CATALOG_COMMIT);
@@ -442,6 +457,7 @@ public final class Catalog implements AutoCloseable {
                 transaction = copies.length == 1 ? number : after[CatalogCounter.COMMITS.ordinal()];
                 System.arraycopy(after, 0, counters, 0, counters.length);
                 namespaces.putAll(changed);
+                identity = identityAfter;
                 return transaction;
             } finally {
                 torn |= done > 0 && done < copies.length;
@@ -492,13 +508,13 @@ public final class Catalog implements AutoCloseable {
     }
 
     /** Replaces the spare copies with what is about to be committed; where it has too much for the cap there is none. */
-    private void writeSpares(Map<Long, NamespaceRow> changed, long[] after) {
+    private void writeSpares(CatalogIdentity next, Map<Long, NamespaceRow> changed, long[] after) {
         Map<Long, NamespaceRow> all = new TreeMap<>(namespaces);
         all.putAll(changed);
         for (int i = 0; i < copies.length; i++) {
-            byte[] bytes = CatalogSpare.encode(identity().inFolder(i), all.values(), after);
+            byte[] bytes = CatalogSpare.encode(next.inFolder(i), all.values(), after);
             String path = CatalogSpare.file(copies[i].folder());
-            if (bytes.length <= CatalogSpare.bytesMax(identity())) {
+            if (bytes.length <= CatalogSpare.bytesMax(next)) {
                 StorageFiles.replace(path, bytes);
             } else {
                 StorageFiles.unlink(path);

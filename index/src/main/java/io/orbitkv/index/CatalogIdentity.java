@@ -1,14 +1,15 @@
 package io.orbitkv.index;
 
 /**
- * What a store is for all its life, as the catalog keeps it.
+ * What a store is, as the catalog keeps it: all of it for its whole life but for the cap, and the number of segments, which
+ * grows with a cap that asks for more.
  *
  * @param formatVersion the version of the format on the drive
  * @param storeIdHigh first 8 bytes of the random store id, big-endian
  * @param storeIdLow last 8 bytes of the random store id, big-endian
  * @param segmentBytes bytes of a segment
- * @param segments how many segments
- * @param capBytes the cap that the store was made with
+ * @param segments how many segments its files have places for; those beyond the cap have no pages
+ * @param capBytes the cap
  * @param createdMillis when it was made, in milliseconds since 1970
  * @param folders how many data folders it is spread over
  * @param folder the number of the folder that this catalog lies in, from 0
@@ -44,6 +45,12 @@ public record CatalogIdentity(
     CatalogIdentity inFolder(int number, int of) {
         return new CatalogIdentity(
                 formatVersion, storeIdHigh, storeIdLow, segmentBytes, segments, capBytes, createdMillis, of, number);
+    }
+
+    /** The same store with another cap, and places for so many segments. */
+    public CatalogIdentity resized(long cap, int places) {
+        return new CatalogIdentity(
+                formatVersion, storeIdHigh, storeIdLow, segmentBytes, places, cap, createdMillis, folders, folder);
     }
 
     /** The store id as 32 hexadecimal digits. */

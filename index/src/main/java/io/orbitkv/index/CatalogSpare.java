@@ -18,7 +18,7 @@ import java.util.zip.CRC32C;
  *        | rows, each: key bytes u16, value bytes u32, key, value as in the catalog | CRC32C of all before u32
  * </pre>
  *
- * <p>It is replaced, durably, before each commit that changes a namespace or begins an epoch; so it is never behind such a
+ * <p>It is replaced, durably, before each commit that changes a namespace or the cap, or begins an epoch; so it is never behind such a
  * commit, and one whose epoch is older than the lock page's was written by a program that does not know it.
  */
 final class CatalogSpare {

@@ -20,6 +20,8 @@ public record SegmentRow(int segment, long useSequence, State state, int blocks,
         /** Ended with a footer. */
         SEALED,
         /** Sealed, and everything in it was flushed: a power loss can't take it away. */
-        DURABLE
+        DURABLE,
+        /** Has no pages on the drive, and no blocks: it was given up for the cap. */
+        ABSENT
     }
 }

@@ -19,5 +19,7 @@ public enum CrashWindow {
     /** A scoped clear is between its request and its commit. */
     CLEAR,
     /** Blocks of earlier lives are being indexed, beside a store that serves already. */
-    FILL
+    FILL,
+    /** Segments are given back to the file system or taken from it, or the cap is being changed. */
+    CAP_CHANGE
 }

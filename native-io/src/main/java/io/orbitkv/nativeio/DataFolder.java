@@ -45,6 +45,15 @@ public interface DataFolder extends AutoCloseable {
     StorageFile create(String name, long bytes);
 
     /**
+     * Makes a file as long as this, without blocks for what is new: it reads as zeros. A file that is as long or longer stays
+     * as it is, one that is not there is made; durable once {@link #syncFolder} was called.
+     *
+     * @param name the file, which nobody has open
+     * @param bytes its length, a multiple of the page
+     */
+    void extend(String name, long bytes);
+
+    /**
      * Opens a file that exists.
      *
      * @param name the file

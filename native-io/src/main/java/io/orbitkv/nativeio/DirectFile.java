@@ -129,6 +129,59 @@ final class DirectFile implements StorageFile {
         }
     }
 
+    @Override
+    public void allocate(long fileOffset, long length) {
+        int errno = fallocate("allocate", 0, fileOffset, length);
+        if (errno == LibC.ENOSPC || errno == LibC.EDQUOT) {
+            throw new OrbitKvException(
+                    ErrorCode.NO_SPACE,
+                    "no room for " + length + " bytes at " + fileOffset + " of " + this + ": " + Errno.text(errno)
+                            + "; free space or make the cap smaller");
+        }
+        // A file system that can't preallocate fills new files with zeros; here the first write takes the blocks.
+        if (errno != 0 && errno != LibC.EOPNOTSUPP && errno != LibC.ENOSYS) {
+            throw driveError("allocation", fileOffset, (int) Math.min(Integer.MAX_VALUE, length), errno);
+        }
+    }
+
+    @Override
+    public void punch(long fileOffset, long length) {
+        int mode = LibC.FALLOC_FL_PUNCH_HOLE | LibC.FALLOC_FL_KEEP_SIZE;
+        int errno = fallocate("give back pages of", mode, fileOffset, length);
+        if (errno == LibC.EOPNOTSUPP || errno == LibC.ENOSYS) {
+            throw new OrbitKvException(
+                    ErrorCode.NOT_AVAILABLE,
+                    "the file system of " + this + " can't take pages back (fallocate PUNCH_HOLE: " + Errno.text(errno)
+                            + "), so the store there can't shrink; put the data folder on ext4 or xfs");
+        }
+        if (errno != 0) {
+            throw driveError("giving back", fileOffset, (int) Math.min(Integer.MAX_VALUE, length), errno);
+        }
+    }
+
+    /** 0, or an errno. */
+    private int fallocate(String what, int mode, long fileOffset, long length) {
+        if (((fileOffset | length) & (MemoryRegion.PAGE_BYTES - 1)) != 0
+                || fileOffset < 0
+                || length <= 0
+                || fileOffset > bytes - length) {
+            throw new OrbitKvException(
+                    ErrorCode.MISALIGNED,
+                    "cannot " + what + " " + this + ": " + length + " bytes at " + fileOffset
+                            + " are not whole pages within its " + bytes + " bytes; this is a bug of the caller");
+        }
+        acquireOpen(what);
+        try {
+            int errno;
+            do {
+                errno = LibC.fallocate(fd, mode, fileOffset, length) == 0 ? 0 : Native.getLastError();
+            } while (errno == LibC.EINTR);
+            return errno;
+        } finally {
+            release();
+        }
+    }
+
     private void acquireOpen(String what) {
         if (!acquire()) {
             throw new OrbitKvException(

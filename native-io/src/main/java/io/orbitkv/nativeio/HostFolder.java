@@ -271,6 +271,23 @@ public final class HostFolder implements DataFolder {
     }
 
     @Override
+    public void extend(String name, long bytes) {
+        Path file = resolve(name);
+        int flags = LibC.O_RDWR | LibC.O_CREAT | LibC.O_CLOEXEC | LibC.O_NOFOLLOW;
+        int fd = LibC.open(file.toString(), flags, FILE_MODE);
+        if (fd < 0) {
+            throw openFault("make", file, Native.getLastError(), "");
+        }
+        try {
+            if (LibC.lseek(fd, 0, LibC.SEEK_END) < bytes && (LibC.ftruncate(fd, bytes) < 0 || LibC.fsync(fd) < 0)) {
+                throw openFault("make longer", file, Native.getLastError(), "");
+            }
+        } finally {
+            LibC.close(fd);
+        }
+    }
+
+    @Override
     public StorageFile open(String name, boolean writable) {
         Path file = resolve(name);
         int flags = (writable ? LibC.O_RDWR : LibC.O_RDONLY) | LibC.O_CLOEXEC | LibC.O_NOFOLLOW;

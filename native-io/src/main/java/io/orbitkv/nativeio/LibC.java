@@ -41,6 +41,9 @@ final class LibC {
     static final int F_SETFL = 4;
     static final int SEEK_END = 2;
 
+    static final int FALLOC_FL_KEEP_SIZE = 1;
+    static final int FALLOC_FL_PUNCH_HOLE = 2;
+
     static final int AT_FDCWD = -100;
     static final int AT_SYMLINK_NOFOLLOW = 0x100;
     static final int STATX_BASIC_STATS = 0x7ff;

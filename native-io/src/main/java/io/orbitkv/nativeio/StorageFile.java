@@ -33,6 +33,26 @@ public interface StorageFile extends AutoCloseable {
      */
     void flush();
 
+    /**
+     * Gives a range its blocks on the drive, so that writes into it can't fail for lack of room; it reads as zeros where it
+     * had none. Durable with {@link #flush()}.
+     *
+     * @param fileOffset in bytes, a multiple of the page
+     * @param bytes how many, a multiple of the page, within the file
+     * @throws OrbitKvException {@link ErrorCode#NO_SPACE} when the file system is full
+     */
+    void allocate(long fileOffset, long bytes);
+
+    /**
+     * Gives a range's blocks back to the file system: it reads as zeros and takes nothing, and the file keeps its length.
+     * A power loss may bring the range back until {@link #flush()}.
+     *
+     * @param fileOffset in bytes, a multiple of the page
+     * @param bytes how many, a multiple of the page, within the file
+     * @throws OrbitKvException {@link ErrorCode#NOT_AVAILABLE} where the file system can't do that
+     */
+    void punch(long fileOffset, long bytes);
+
     /** Closes the file. Safe to call twice. */
     @Override
     void close();

@@ -11,7 +11,7 @@ import java.util.Map;
  * @param deadPages pages of blocks that it does not
  * @param overheadPages header, batch headers, footer and unused pages of segments in use
  * @param freePages all pages of free segments
- * @param preallocatedPages all pages of all segments
+ * @param preallocatedPages all pages of all segments but the absent ones, which have none
  * @param indexedBlocks blocks that the index knows
  * @param deadBlocks blocks that it does not, by reason; after a clean stop only {@link DeadReason#EVICTED}
  * @param segmentsUsed segments in use

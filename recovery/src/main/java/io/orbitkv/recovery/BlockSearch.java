@@ -61,7 +61,7 @@ final class BlockSearch {
             epochs.put(row.id64(), row.epoch());
         }
         for (SegmentRow row : view.catalog().segments()) {
-            inUse.set(row.segment(), row.state() != SegmentRow.State.FREE);
+            inUse.set(row.segment(), row.state() != SegmentRow.State.FREE && row.state() != SegmentRow.State.ABSENT);
         }
         for (QuarantineRow row : view.catalog().quarantine()) {
             quarantine.add(List.of((long) row.segment(), row.useSequence(), (long) row.page()));

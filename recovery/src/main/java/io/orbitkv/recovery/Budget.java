@@ -1,6 +1,8 @@
 package io.orbitkv.recovery;
 
 import io.orbitkv.index.Catalog;
+import io.orbitkv.index.CatalogContents;
+import io.orbitkv.index.CatalogIdentity;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
@@ -85,17 +87,101 @@ public record Budget(
         return budget;
     }
 
-    private static Budget share(long capBytes, int segmentBytes, int segmentsMax) {
-        long rowBytes = (capBytes / segmentBytes * CATALOG_BYTES_A_SEGMENT + MIB - 1) / MIB * MIB;
-        long catalogBytes = Math.max(Catalog.mapBytes(capBytes), rowBytes);
-        long snapshotBytes =
-                Math.max(4L, capBytes / SNAPSHOT_SHARE / MemoryRegion.PAGE_BYTES) * MemoryRegion.PAGE_BYTES;
-        long rest = capBytes - catalogBytes - snapshotBytes - FIXED_BYTES;
+    /**
+     * Shares out a cap for a store that was made with another one: its segment size and its catalogs stay as they are.
+     *
+     * @param capBytes most bytes that all folders may take
+     * @param made what the store is
+     * @param catalogBytes what its catalog takes, in each folder
+     * @return how it is shared out; with as many segments as fit, which may be more than the files have places for
+     */
+    public static Budget fitting(long capBytes, CatalogIdentity made, long catalogBytes) {
+        long share = capBytes / made.folders();
+        Budget one = new Budget(share, (int) made.segmentBytes(), 0, catalogBytes, snapshotBytes(share), 1);
+        long rowsMax = Math.max(catalogBytes / CATALOG_BYTES_A_SEGMENT, made.segments() / made.folders());
+        long most = Math.min(Extent.SEGMENTS_MAX / made.folders(), rowsMax);
+        int each = (int) Math.min(most, one.segmentsBeside(0, made.segments() / made.folders()));
+        return new Budget(
+                capBytes, one.segmentBytes, each * made.folders(), catalogBytes, one.snapshotBytes, made.folders());
+    }
+
+    /** What a catalog takes that is made anew for a store, where it is not known what the old one took. */
+    static long catalogBytes(CatalogContents known) {
+        CatalogIdentity made = known.identity();
+        if (known.mapBytes() > 0) {
+            return known.mapBytes();
+        }
+        long share = made.capBytes() / made.folders();
+        long segments = Math.max(made.segments() / made.folders(), share / made.segmentBytes());
+        return Math.max(Catalog.mapBytes(share), rowBytes(segments));
+    }
+
+    private static long rowBytes(long segments) {
+        return (segments * CATALOG_BYTES_A_SEGMENT + MIB - 1) / MIB * MIB;
+    }
+
+    /**
+     * Refuses a cap that is too small for a store that was made with another one.
+     *
+     * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}, naming the smallest cap that works
+     */
+    public Budget requireSegments(int segmentsMin, CatalogIdentity made) {
+        int wanted = (Math.min(segmentsMin, made.segments()) + folders - 1) / folders * folders;
+        if (segments >= wanted) {
+            return this;
+        }
+        long smallest = capBytes;
+        while (fitting(smallest, made, catalogBytes).segments < wanted) {
+            smallest += (long) segmentBytes * folders;
+        }
+        throw new OrbitKvException(
+                ErrorCode.CAP_TOO_SMALL,
+                "a cap of " + capBytes + " bytes holds " + segments + " segments of " + segmentBytes
+                        + " bytes of the store"
+                        + " that is there, and at least " + wanted + " are needed; give a cap of at least " + smallest
+                        + " bytes");
+    }
+
+    /**
+     * How many segments a folder has room for.
+     *
+     * @param otherBytes bytes of its share that something else takes
+     * @param places how many its files have places for; all these files exist, and count with what the file system needs
+     * @return how many; more than {@code places} where there is room for further files
+     */
+    public int segmentsBeside(long otherBytes, int places) {
+        long rest = capBytes / folders - catalogBytes - snapshotBytes - FIXED_BYTES - otherBytes;
+        long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
+        long files = (places + perFile - 1) / perFile;
+        long fit = Math.floorDiv(rest - files * FILE_BYTES, segmentBytes);
+        return (int) Math.max(
+                0, Math.min(Extent.SEGMENTS_MAX, fit <= places ? fit : Math.max(places, fill(rest, segmentBytes))));
+    }
+
+    /** What a folder takes at most beside its segments and a snapshot, where its files have places for so many segments. */
+    public long fixedBytes(int places) {
+        long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
+        return FIXED_BYTES + catalogBytes + (places + perFile - 1) / perFile * FILE_BYTES;
+    }
+
+    /** Segments in whole files, and in a last one. */
+    private static long fill(long rest, int segmentBytes) {
         long perFile = Math.max(1, LogGeometry.SHARED_FILE_BYTES_MAX / segmentBytes);
         long fileBytes = perFile * segmentBytes + FILE_BYTES;
         long whole = Math.max(0, rest / fileBytes);
         long last = Math.max(0, (rest - whole * fileBytes - FILE_BYTES) / segmentBytes);
-        long segments = Math.min(segmentsMax, whole * perFile + last);
+        return whole * perFile + last;
+    }
+
+    private static long snapshotBytes(long capBytes) {
+        return Math.max(4L, capBytes / SNAPSHOT_SHARE / MemoryRegion.PAGE_BYTES) * MemoryRegion.PAGE_BYTES;
+    }
+
+    private static Budget share(long capBytes, int segmentBytes, int segmentsMax) {
+        long catalogBytes = Math.max(Catalog.mapBytes(capBytes), rowBytes(capBytes / segmentBytes));
+        long snapshotBytes = snapshotBytes(capBytes);
+        long rest = capBytes - catalogBytes - snapshotBytes - FIXED_BYTES;
+        long segments = Math.min(segmentsMax, fill(rest, segmentBytes));
         return new Budget(capBytes, segmentBytes, (int) segments, catalogBytes, snapshotBytes, 1);
     }
 

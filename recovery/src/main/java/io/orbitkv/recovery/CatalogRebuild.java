@@ -291,7 +291,7 @@ public final class CatalogRebuild {
         Map<Long, Integer> epochs = new HashMap<>();
         known.namespaces().forEach(row -> epochs.put(row.id64(), row.epoch()));
         try (ReaderPool readers = new ReaderPool(inOrder(), geometry, options.readThreads())) {
-            int[] segments = FolderSet.segmentsPresent(geometry, good);
+            int[] segments = FolderSet.segmentsPresent(geometry, good, new BitSet());
             int[] done = new int[1];
             readers.each(segments, this::readSegment, reader -> {
                 take(reader, epochs);
@@ -347,20 +347,16 @@ public final class CatalogRebuild {
     /** Makes each catalog beside the old one and puts it in its place. A death in between leaves the old or the new one. */
     private List<String> write() {
         List<String> kept = new ArrayList<>();
-        Budget budget = Budget.of(
-                known.identity().capBytes(),
-                (int) known.identity().segmentBytes(),
-                1,
-                known.identity().folders());
+        long catalogBytes = Budget.catalogBytes(known);
         for (int i = 0; i < read.length; i++) {
             if (read[i] == null) {
-                kept.add(write(given.get(i), numbers[i], budget));
+                kept.add(write(given.get(i), numbers[i], catalogBytes));
             }
         }
         return kept;
     }
 
-    private String write(DataFolder folder, int number, Budget budget) {
+    private String write(DataFolder folder, int number, long catalogBytes) {
         String catalog = FolderNames.catalogPath(folder);
         StorageFiles.makeFolder(catalog);
         String made = catalog + "/rebuilt";
@@ -375,12 +371,12 @@ public final class CatalogRebuild {
                 new CatalogContents(
                         known.identity().inFolder(number),
                         contents.transaction(),
-                        budget.catalogBytes(),
+                        catalogBytes,
                         contents.counters(),
                         contents.namespaces(),
                         contents.segments(),
                         contents.quarantine()),
-                budget.catalogBytes());
+                catalogBytes);
         boolean isThere = StorageFiles.exists(catalog + "/data.mdb");
         String kept = catalog + "/data.mdb.old-" + System.currentTimeMillis();
         StorageFiles.supersede(made + "/data.mdb", catalog + "/data.mdb", kept);

@@ -31,6 +31,7 @@ public final class CleanStop {
      * @param namespaces those of now, with the epochs and index numbers of now; blocks of other numbers are left out
      * @param nextPosition the position after the last that was given out
      * @param nextUseSequence the use-sequence after the last that was given out
+     * @param snapshotBytesMax most bytes that a snapshot may take in each folder
      * @param probe is told of the crash window
      * @return whether there is a snapshot
      */
@@ -39,11 +40,13 @@ public final class CleanStop {
             List<OpenedNamespace> namespaces,
             long nextPosition,
             long nextUseSequence,
+            long snapshotBytesMax,
             WindowProbe probe) {
         long transaction = commit(opened.catalog(), nextPosition, nextUseSequence);
         probe.enter(CrashWindow.SNAPSHOT);
         try {
-            return writeSnapshot(opened, namespaces, nextPosition, nextUseSequence, transaction, probe);
+            return writeSnapshot(
+                    opened, namespaces, nextPosition, nextUseSequence, transaction, snapshotBytesMax, probe);
         } catch (OrbitKvException e) {
             LOG.warn(
                     "{}: no snapshot, the next start scans the log: {}",
@@ -70,6 +73,7 @@ public final class CleanStop {
             long nextPosition,
             long nextUseSequence,
             long transaction,
+            long snapshotBytesMax,
             WindowProbe probe) {
         DataFolders folders = opened.folders();
         PrefixIndex index = opened.index();
@@ -82,14 +86,14 @@ public final class CleanStop {
         // The catalog's spare copy beyond its first page, for which there is a block to spare.
         withMarker +=
                 Math.max(0, opened.catalog().spareBytes() - 1) / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
-        if (withMarker > opened.snapshotBytesMax()) {
+        if (withMarker > snapshotBytesMax) {
             LOG.warn(
                     "{}: a snapshot of {} blocks takes {} bytes a folder, and the cap leaves {} for it: the next start scans the"
                             + " log",
                     folders.path(),
                     rows,
                     withMarker,
-                    opened.snapshotBytesMax());
+                    snapshotBytesMax);
             return false;
         }
         folders.list().forEach(Snapshot::unlink);

@@ -14,6 +14,7 @@ import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.LogGeometry;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
+import java.util.BitSet;
 import java.util.List;
 import java.util.SplittableRandom;
 
@@ -69,7 +70,7 @@ final class Creation {
         ByteBuffer id = ByteBuffer.wrap(newStoreId());
         LogGeometry geometry = new LogGeometry(budget.segmentBytes(), budget.segments(), id.array(), folders.count());
         for (int number = 0; number < folders.count(); number++) {
-            makeFiles(number, geometry, budget);
+            makeFiles(number, geometry, budget, new BitSet());
         }
         CatalogIdentity identity = new CatalogIdentity(
                 folders.count() == 1 ? Catalog.FORMAT_VERSION : Catalog.FORMAT_VERSION_FOLDERS,
@@ -99,23 +100,46 @@ final class Creation {
     }
 
     /** Refuses to make a lost folder anew where its file system has no room for it. */
-    void requireRoomFor(int number, CatalogIdentity identity) {
-        requireSpace(folders.get(number), budgetOf(identity));
+    void requireRoomFor(int number, CatalogContents contents) {
+        requireSpace(folders.get(number), budgetOf(contents));
+    }
+
+    /** Refuses a larger cap where a file system has no room for it. */
+    void requireRoomToGrow(CapPlan plan) {
+        CatalogIdentity identity = plan.contents().identity();
+        Budget budget = budgetOf(plan.contents());
+        long wanted = (long) Math.min(budget.segments(), identity.segments()) / identity.folders();
+        for (int number = 0; number < folders.count(); number++) {
+            int folder = number;
+            long absent = plan.absent().stream()
+                    .filter(segment -> segment % identity.folders() == folder)
+                    .count();
+            long present = identity.segments() / identity.folders() - absent;
+            long needed = (wanted - present) * identity.segmentBytes();
+            long free = folders.get(number).freeBytes();
+            if (needed > free) {
+                throw new OrbitKvException(
+                        ErrorCode.NO_SPACE,
+                        "a cap of " + identity.capBytes() + " bytes takes " + needed + " bytes more in "
+                                + folders.get(number).path() + ", and its file system has " + free
+                                + " left; free them or give a smaller cap");
+            }
+        }
     }
 
     /** Makes a folder anew that the store has lost: its segments are free, all else is as in the other folders. */
-    void remake(int number, CatalogIdentity identity, Catalog catalog) {
-        Budget budget = budgetOf(identity);
-        makeFiles(number, Opening.geometry(identity), budget);
+    void remake(int number, CapPlan plan, Catalog catalog) {
+        Budget budget = budgetOf(plan.contents());
+        makeFiles(number, Opening.geometry(plan.contents().identity()), budget, plan.absent());
         catalog.add(number, FolderNames.catalogPath(folders.get(number)), budget.catalogBytes());
         end(folders.get(number));
     }
 
-    private static Budget budgetOf(CatalogIdentity identity) {
-        return Budget.of(identity.capBytes(), (int) identity.segmentBytes(), 1, identity.folders());
+    private static Budget budgetOf(CatalogContents contents) {
+        return Budget.fitting(contents.identity().capBytes(), contents.identity(), contents.mapBytes());
     }
 
-    private void makeFiles(int number, LogGeometry geometry, Budget budget) {
+    private void makeFiles(int number, LogGeometry geometry, Budget budget, BitSet absent) {
         DataFolder folder = folders.get(number);
         removeLeftovers(folder);
         requireSpace(folder, budget);
@@ -127,7 +151,7 @@ final class Creation {
         folder.makeFolder(LogGeometry.FOLDER);
         folder.syncFolder("");
         for (int file = number; file < geometry.files(); file += geometry.folders()) {
-            folder.create(LogGeometry.fileName(file), geometry.fileBytes(file)).close();
+            CapPlan.makeFile(folder, geometry, file, absent);
             options.progress().onProgress("allocating segment files", file + 1L, geometry.files());
         }
         folder.syncFolder(LogGeometry.FOLDER);

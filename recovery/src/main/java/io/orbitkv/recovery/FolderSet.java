@@ -200,10 +200,10 @@ record FolderSet(DataFolders folders, List<LockPage> lockPages, CatalogCopies co
         return true;
     }
 
-    /** Segments that lie in folders that are there; those of a lost one are free. */
-    static int[] segmentsPresent(LogGeometry geometry, BitSet lost) {
+    /** Segments that lie in folders that are there; those of a lost one are free, absent ones nothing. */
+    static int[] segmentsPresent(LogGeometry geometry, BitSet lost, BitSet absent) {
         return IntStream.range(0, geometry.segments())
-                .filter(segment -> !lost.get(geometry.folderOfSegment(segment)))
+                .filter(segment -> !lost.get(geometry.folderOfSegment(segment)) && !absent.get(segment))
                 .toArray();
     }
 

@@ -145,6 +145,9 @@ public final class Inspection {
      */
     public SegmentInfo segment(int segment) {
         requireSegment(segment);
+        if (view.absent().get(segment)) {
+            return absent(segment);
+        }
         try (SegmentReader reader = new SegmentReader(view.folders(), view.geometry())) {
             Verdict header = reader.readHeader(segment);
             long use = reader.useSequence();
@@ -171,10 +174,7 @@ public final class Inspection {
             } else {
                 reader.begin(segment, 0);
             }
-            SegmentRow row = view.catalog().segments().stream()
-                    .filter(one -> one.segment() == segment)
-                    .findFirst()
-                    .orElse(null);
+            SegmentRow row = row(segment);
             String why = why(header, zero, use, footer, reader);
             return new SegmentInfo(
                     segment,
@@ -193,6 +193,33 @@ public final class Inspection {
                     why,
                     places(reader));
         }
+    }
+
+    /** Whatever stands in its place, nothing of it counts; its file may even end before it. */
+    private SegmentInfo absent(int segment) {
+        return new SegmentInfo(
+                segment,
+                view.file(segment),
+                view.geometry().fileOffset(segment),
+                Verdict.ABSENT,
+                0,
+                false,
+                Verdict.ABSENT,
+                0,
+                List.of(),
+                Verdict.ABSENT,
+                0,
+                row(segment),
+                0,
+                "absent: it has no pages, since the cap has no room for it",
+                List.of());
+    }
+
+    private SegmentRow row(int segment) {
+        return view.catalog().segments().stream()
+                .filter(one -> one.segment() == segment)
+                .findFirst()
+                .orElse(null);
     }
 
     private static String why(Verdict header, boolean zero, long use, Verdict footer, SegmentReader reader) {

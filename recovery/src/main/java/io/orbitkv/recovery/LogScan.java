@@ -29,6 +29,7 @@ final class LogScan implements AutoCloseable {
 
     private final DataFolders folders;
     private final BitSet lost;
+    private final BitSet absent;
     private final LogGeometry geometry;
     private final CatalogContents catalog;
     private final Notes notes;
@@ -68,14 +69,15 @@ final class LogScan implements AutoCloseable {
             DataFolders folders,
             BitSet lost,
             LogGeometry geometry,
-            CatalogContents catalog,
+            CapPlan plan,
             Notes notes,
             int readThreads,
             OpeningProgress progress) {
         this.folders = folders;
         this.lost = lost;
+        this.absent = plan.absent();
         this.geometry = geometry;
-        this.catalog = catalog;
+        this.catalog = plan.contents();
         this.notes = notes;
         this.progress = progress;
         this.uses = new long[geometry.segments()];
@@ -105,7 +107,7 @@ final class LogScan implements AutoCloseable {
     void readHeaders() {
         requireFiles();
         long[] counted = new long[1];
-        int[] present = FolderSet.segmentsPresent(geometry, lost);
+        int[] present = FolderSet.segmentsPresent(geometry, lost, absent);
         readers.each(present, this::readHeader, reader -> {
             int segment = reader.segment();
             uses[segment] = reader.useSequence();
@@ -124,6 +126,10 @@ final class LogScan implements AutoCloseable {
             }
             DataFolder folder = folders.get(geometry.folderOfFile(number));
             String name = LogGeometry.fileName(number);
+            long needed = CapPlan.bytesNeeded(geometry, number, absent);
+            if (needed == 0 && !folder.exists(name)) {
+                continue;
+            }
             if (!folder.exists(name)) {
                 throw new OrbitKvException(
                         ErrorCode.SEGMENT_FILE,
@@ -132,7 +138,7 @@ final class LogScan implements AutoCloseable {
                                 + " Nothing was changed");
             }
             try (StorageFile file = folder.open(name, false)) {
-                if (file.bytes() != geometry.fileBytes(number)) {
+                if (file.bytes() < needed || file.bytes() > geometry.fileBytes(number)) {
                     throw new OrbitKvException(
                             ErrorCode.SEGMENT_FILE,
                             "the segment file " + folder.path() + "/" + name + " has " + file.bytes()
@@ -157,7 +163,7 @@ final class LogScan implements AutoCloseable {
                 throw refused(ErrorCode.SEGMENT_HEADER, segment, reader, "files were exchanged: put each in its place");
             default:
                 // Zeros are what a segment has before its first use.
-                boolean inUse = known[segment] != null && known[segment].state() != SegmentRow.State.FREE;
+                boolean inUse = !isFreeInCatalog(segment);
                 damagedHeaders[segment] = inUse || !reader.isZeroHeader();
         }
     }
@@ -176,8 +182,7 @@ final class LogScan implements AutoCloseable {
     boolean agreesWithCatalog() {
         for (int segment = 0; segment < uses.length; segment++) {
             SegmentRow row = known[segment];
-            boolean free = row == null || row.state() == SegmentRow.State.FREE;
-            boolean good = free
+            boolean good = isFreeInCatalog(segment)
                     ? !damagedHeaders[segment]
                     : row.state() != SegmentRow.State.OPEN
                             && row.useSequence() == uses[segment]
@@ -198,7 +203,7 @@ final class LogScan implements AutoCloseable {
     void takeFromCatalog() {
         for (int segment = 0; segment < uses.length; segment++) {
             SegmentRow row = known[segment];
-            if (row == null || row.state() == SegmentRow.State.FREE) {
+            if (isFreeInCatalog(segment)) {
                 uses[segment] = 0;
             } else {
                 blocks[segment] = row.blocks();
@@ -504,6 +509,9 @@ final class LogScan implements AutoCloseable {
         List<SegmentRow> changed = new ArrayList<>();
         for (int segment = 0; segment < uses.length; segment++) {
             SegmentRow row = known[segment];
+            if (absent.get(segment)) {
+                continue;
+            }
             if (uses[segment] == 0) {
                 if (row != null && row.state() != SegmentRow.State.FREE) {
                     changed.add(new SegmentRow(segment, row.useSequence(), SegmentRow.State.FREE, 0, 0, 0));
@@ -521,6 +529,8 @@ final class LogScan implements AutoCloseable {
         for (int segment = 0; segment < uses.length; segment++) {
             if (uses[segment] != 0) {
                 state.seal(segment, uses[segment]);
+            } else if (absent.get(segment)) {
+                state.absent(segment);
             } else {
                 state.emptyUse(segment, headerUses[segment]);
             }
@@ -538,13 +548,13 @@ final class LogScan implements AutoCloseable {
                 overhead += geometry.segmentPages() - payloadPages[segment];
             }
         }
-        int free = uses.length - used;
+        int free = uses.length - used - absent.cardinality();
         return new Accounting(
                 indexing.indexedPages(),
                 indexing.deadPages(),
                 overhead,
                 (long) free * geometry.segmentPages(),
-                geometry.totalBytes() / io.orbitkv.nativeio.MemoryRegion.PAGE_BYTES,
+                (long) (uses.length - absent.cardinality()) * geometry.segmentPages(),
                 indexing.indexedBlocks(),
                 indexing.deadBlocks(),
                 used,
@@ -570,7 +580,12 @@ final class LogScan implements AutoCloseable {
 
     /** Whether the catalog has blocks in a segment. */
     boolean isSealedInCatalog(int segment) {
-        return known[segment] != null && known[segment].state() != SegmentRow.State.FREE;
+        return !isFreeInCatalog(segment);
+    }
+
+    private boolean isFreeInCatalog(int segment) {
+        SegmentRow row = known[segment];
+        return row == null || row.state() == SegmentRow.State.FREE || row.state() == SegmentRow.State.ABSENT;
     }
 
     int blocksInCatalog(int segment) {

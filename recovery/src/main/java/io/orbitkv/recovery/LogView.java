@@ -52,7 +52,7 @@ final class LogView implements AutoCloseable {
                     view.folders(),
                     view.lost(),
                     view.geometry(),
-                    view.catalog(),
+                    view.plan(),
                     notes,
                     options.readThreads(),
                     options.progress()));
@@ -154,7 +154,7 @@ final class LogView implements AutoCloseable {
                     && row.useSequence() == scan.useSequence(segment)
                     && row.state() != SegmentRow.State.OPEN
                     && row.state() != SegmentRow.State.FREE;
-            boolean blank = row == null && scan.useSequence(segment) == 0;
+            boolean blank = view.absent().get(segment) || (row == null && scan.useSequence(segment) == 0);
             most += counted ? row.blocks() : blank ? 0 : geometry.segmentPages();
         }
         if (most > PrefixIndex.BLOCKS_MAX) {

@@ -19,7 +19,7 @@ import java.util.List;
  * @param index being filled by {@code fill}
  * @param namespaces those that the catalog knows, each with its number in the index
  * @param nextPosition the position that the next accepted block gets
- * @param snapshotBytesMax most bytes that a snapshot may take in each folder
+ * @param budget how the cap is shared out
  * @param lostFolders data folders that held nothing of their store and were made anew
  * @param fill fills the index, once it is stepped; the receiver's to close
  */
@@ -33,7 +33,7 @@ public record OpenedFolder(
         PrefixIndex index,
         List<OpenedNamespace> namespaces,
         long nextPosition,
-        long snapshotBytesMax,
+        Budget budget,
         List<String> lostFolders,
         IndexFill fill) {
     /** Where every page of the log went; null before the index is whole. */

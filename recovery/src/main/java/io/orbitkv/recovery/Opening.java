@@ -55,6 +55,7 @@ public final class Opening {
     private Creation creation;
     private Catalog catalog;
     private PrefixIndex index;
+    private CapPlan plan;
     private LogScan scan;
     private long lockedNanos;
     private long catalogNanos;
@@ -155,20 +156,25 @@ public final class Opening {
             folders.list().forEach(foreign::refuse);
             catalog = creation.create(nowMillis());
         }
-        CatalogContents contents =
-                set.isFresh() ? catalog.atOpening() : set.copies().together();
-        LogGeometry geometry = geometry(contents.identity());
         if (!set.isFresh()) {
-            requireSameGeometry(contents.identity());
+            requireSameGeometry(set.copies().together().identity());
+        }
+        plan = set.isFresh()
+                ? CapPlan.fresh(catalog.atOpening())
+                : CapPlan.of(set, options.capBytes(), options.segmentsMin());
+        CatalogContents contents = plan.contents();
+        LogGeometry geometry = geometry(contents.identity());
+        if (options.capBytes() != 0 && plan.isNew()) {
+            creation.requireRoomToGrow(plan);
         }
         set.lost().stream().forEach(number -> {
             foreign.refuse(folders.get(number));
-            creation.requireRoomFor(number, contents.identity());
+            creation.requireRoomFor(number, contents);
         });
         foreign.note(notes);
         set.announce(options.pid(), geometry.storeId());
         catalogNanos = elapsed();
-        scan = new LogScan(folders, set.lost(), geometry, contents, notes, options.readThreads(), options.progress());
+        scan = new LogScan(folders, set.lost(), geometry, plan, notes, options.readThreads(), options.progress());
         if (!options.flushesBeforeReuse()) {
             scan.vouchesForNothing();
         }
@@ -198,9 +204,6 @@ public final class Opening {
         if (options.segmentBytes() != 0 && options.segmentBytes() != identity.segmentBytes()) {
             throw otherGeometry("segments of " + identity.segmentBytes() + " bytes", options.segmentBytes());
         }
-        if (options.capBytes() != 0 && options.capBytes() != identity.capBytes()) {
-            throw otherGeometry("a cap of " + identity.capBytes() + " bytes", options.capBytes());
-        }
     }
 
     private OrbitKvException otherGeometry(String made, long asked) {
@@ -211,7 +214,7 @@ public final class Opening {
     }
 
     /** Makes folders anew that are lost. */
-    private void remake(CatalogIdentity identity) {
+    private void remake() {
         set.lost().stream().forEach(number -> {
             String which = "the data folder " + folders.get(number).path() + " (number " + number + " of "
                     + folders.count() + ")";
@@ -219,7 +222,7 @@ public final class Opening {
                     set.isUnused()
                             ? which + " was not made to its end, and the store was never used: it is made anew"
                             : which + " holds nothing of the store, so its blocks are lost: it is made anew");
-            creation.remake(number, identity, catalog);
+            creation.remake(number, plan, catalog);
         });
     }
 
@@ -240,7 +243,7 @@ public final class Opening {
         long judgedNanos = elapsed();
         index = factory.create(geometry);
         Indexing indexing = new Indexing(index, contents, nowMillis());
-        remake(contents.identity());
+        remake();
         catalog.level();
         removeSnapshot(marker != null);
         scan.repair();
@@ -248,6 +251,7 @@ public final class Opening {
         long nextUse = Math.max(scan.lastUse() + 1, contents.counter(CatalogCounter.NEXT_USE_SEQUENCE));
         nextUse = Math.max(1, nextUse);
         begin(contents, kind, epoch, nextPosition, nextUse);
+        settleFiles(geometry);
         IndexFill.LockPages lockPages = () -> writeLockPages(epoch, geometry);
         boolean checksFirst = kind == OpeningKind.POWER_LOSS;
         if (!checksFirst) {
@@ -288,8 +292,7 @@ public final class Opening {
                 index,
                 indexing.namespaces(),
                 nextPosition,
-                Budget.of(contents.identity().capBytes(), geometry.segmentBytes(), 1, folders.count())
-                        .snapshotBytes(),
+                Budget.fitting(contents.identity().capBytes(), contents.identity(), contents.mapBytes()),
                 set.lostPaths(),
                 fill);
     }
@@ -298,6 +301,19 @@ public final class Opening {
     private void writeLockPages(long epoch, LogGeometry geometry) {
         for (DataFolder folder : folders.list()) {
             new LockPage(options.pid(), epoch, folder.bootId(), geometry.storeId()).write(folder);
+        }
+    }
+
+    /** After the catalog has heard of it: a death before this is put right by the next opening. */
+    private void settleFiles(LogGeometry geometry) {
+        if (plan.absent().isEmpty()) {
+            return;
+        }
+        probe.enter(CrashWindow.CAP_CHANGE);
+        try {
+            plan.settleFiles(folders, geometry);
+        } finally {
+            probe.leave(CrashWindow.CAP_CHANGE);
         }
     }
 
@@ -334,6 +350,7 @@ public final class Opening {
 
     private void begin(CatalogContents contents, OpeningKind kind, long epoch, long nextPosition, long nextUse) {
         try (Catalog.Batch batch = catalog.begin()) {
+            plan.putInto(batch);
             for (SegmentRow row : scan.changedRows()) {
                 batch.putSegment(row);
             }

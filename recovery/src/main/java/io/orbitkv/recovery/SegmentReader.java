@@ -224,7 +224,7 @@ final class SegmentReader implements AutoCloseable {
         return wrong.cardinality();
     }
 
-    private boolean payloadMatches(BlockListing block) {
+    boolean payloadMatches(BlockListing block) {
         checksum.reset().update(block.region(), block.offset(), BlockListing.KEY_BYTES);
         readPayload(block.firstPage(), block.storedBytes(), piece -> {});
         return checksum.value() == block.checksum();
@@ -342,6 +342,11 @@ final class SegmentReader implements AutoCloseable {
             fileNumber = number;
         }
         file.read(geometry.fileOffset(segment, page), into, offset, pages * PAGE_BYTES);
+    }
+
+    /** Reads pages of the segment whose listings were read. */
+    void readPages(int page, int pages, MemoryRegion into) {
+        read(page, pages, into, 0);
     }
 
     int segment() {

@@ -29,6 +29,8 @@ import java.util.concurrent.locks.LockSupport;
  * @param lockPages by number; null where none counts
  * @param copies what each catalog says; null where one can't be read
  * @param catalog what the catalogs say together; null where one can't be read
+ * @param absent segments without pages; empty without a catalog
+ * @param plan what an opening would make of the catalogs, without another cap; null with the catalog
  * @param geometry the log's; null with the catalog
  * @param unreadable catalogs that can't be read, with the reasons
  * @param owner who holds the folders, for people; empty where they are locked now
@@ -41,6 +43,8 @@ record StoreView(
         List<LockPage> lockPages,
         CatalogCopies copies,
         CatalogContents catalog,
+        BitSet absent,
+        CapPlan plan,
         LogGeometry geometry,
         Map<DataFolder, OrbitKvException> unreadable,
         String owner,
@@ -84,7 +88,18 @@ record StoreView(
         long now = System.currentTimeMillis();
         if (!unreadable.isEmpty()) {
             return new StoreView(
-                    given, new BitSet(), false, listOf(lockPages), null, null, null, unreadable, owner, now);
+                    given,
+                    new BitSet(),
+                    false,
+                    listOf(lockPages),
+                    null,
+                    null,
+                    new BitSet(),
+                    null,
+                    null,
+                    unreadable,
+                    owner,
+                    now);
         }
         FolderSet set = FolderSet.arrange(given, lockPages, read, owner.isEmpty());
         if (set.isFresh()) {
@@ -93,15 +108,17 @@ record StoreView(
                     "the store in " + given.path()
                             + " was not made to its end, and never used: the next opening makes it anew");
         }
-        CatalogContents together = set.copies().together();
+        CapPlan plan = CapPlan.asItIs(set);
         return new StoreView(
                 set.folders(),
                 set.lost(),
                 set.isUnused(),
                 set.lockPages(),
                 set.copies(),
-                together,
-                Opening.geometry(together.identity()),
+                plan.contents(),
+                plan.absent(),
+                plan,
+                Opening.geometry(plan.contents().identity()),
                 unreadable,
                 owner,
                 now);
@@ -194,9 +211,9 @@ record StoreView(
         return true;
     }
 
-    /** Segments that lie in folders that are there. */
+    /** Segments that lie in folders that are there, and have pages. */
     int[] segmentsPresent() {
-        return FolderSet.segmentsPresent(geometry, lost);
+        return FolderSet.segmentsPresent(geometry, lost, absent);
     }
 
     /** The file of a segment. */

@@ -210,7 +210,7 @@ final class BadInputTest {
     void otherSizesAreRefused() {
         makeStore();
         refused(ErrorCode.OTHER_GEOMETRY, options.withSegmentBytes(1 << 20), "262144", "1048576");
-        refused(ErrorCode.OTHER_GEOMETRY, OpeningOptions.of(CAP_BYTES * 2), Long.toString(CAP_BYTES));
+        refused(ErrorCode.CAP_TOO_SMALL, OpeningOptions.of(1 << 20), "1048576", "store that is there");
         try (TestLife life = open(OpeningOptions.of(0))) { // as it was made
             life.requireAll(blocks);
         }
@@ -233,7 +233,7 @@ final class BadInputTest {
         try (TestLife life = open(OpeningOptions.of(16L << 20))) {
             assertEquals(1 << 20, life.opened.geometry().segmentBytes());
             assertTrue(life.opened.geometry().segments() >= 14);
-            long used = life.folder.allocatedBytes("") + life.opened.snapshotBytesMax();
+            long used = life.folder.allocatedBytes("") + life.opened.budget().snapshotBytes();
             assertTrue(used <= 16L << 20, used + " bytes");
         }
         path = folders.make("cap");
@@ -255,20 +255,7 @@ final class BadInputTest {
         makeStore();
         TestLife life = open(options);
         OpenedFolder opened = life.opened;
-        OpenedFolder tight = new OpenedFolder(
-                opened.folders(),
-                opened.kind(),
-                opened.epoch(),
-                opened.catalog(),
-                opened.geometry(),
-                opened.logState(),
-                opened.index(),
-                opened.namespaces(),
-                opened.nextPosition(),
-                8192,
-                opened.lostFolders(),
-                opened.fill());
-        assertFalse(CleanStop.write(tight, tight.namespaces(), 100, 100, io.orbitkv.nativeio.WindowProbe.NONE));
+        assertFalse(CleanStop.write(opened, opened.namespaces(), 100, 100, 8192, io.orbitkv.nativeio.WindowProbe.NONE));
         life.close();
         stillGood();
     }

@@ -184,7 +184,13 @@ abstract class OpeningScenarios {
     }
 
     static boolean stop(TestLife life, long position, long use) {
-        return CleanStop.write(life.opened, life.opened.namespaces(), position, use, WindowProbe.NONE);
+        return CleanStop.write(
+                life.opened,
+                life.opened.namespaces(),
+                position,
+                use,
+                life.opened.budget().snapshotBytes(),
+                WindowProbe.NONE);
     }
 
     @Test

@@ -52,6 +52,7 @@ final class OpeningSpeedTest {
                         life.folder.namespaces(),
                         life.folder.nextPosition(),
                         life.folder.logState().nextUseSequence(),
+                        life.folder.budget().snapshotBytes(),
                         WindowProbe.NONE));
             }
             try (Opened life = open(path, options)) {

@@ -10,6 +10,9 @@ interface Driver {
     /** Starts one more agent, which is stopped before the others. */
     void startBeside(Agent agent);
 
+    /** The same for an agent that never has to hurry, and gives way to everybody else. */
+    void startAtRest(Agent agent);
+
     /** Starts to fill the index, which ends by itself, or with {@link #stop} before all else. */
     void startFill(Filling filling);
 

@@ -48,6 +48,9 @@ public final class KvStore implements AutoCloseable {
     /** How long closing waits for calls that are still inside before it leaves memory mapped rather than crash them. */
     private static final long CLOSE_WAIT_NANOS = 30_000_000_000L;
 
+    /** How long opening waits for what a smaller cap asks for; beyond, it goes on beside the store's work. */
+    private static final long CAP_WAIT_NANOS = 10_000_000_000L;
+
     private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
 
     /** Where nobody wants flushes, the catalog's are not to be the drive's only ones: recovery decides without it. */
@@ -93,6 +96,8 @@ public final class KvStore implements AutoCloseable {
     private final Driver driver;
     private final long openNanos;
     private final OwnBytes ownBytes;
+    private final CapKeeper cap;
+    private final Scrub scrub;
 
     /**
      * Opens the store of a data folder, or of several, or makes one.
@@ -238,16 +243,31 @@ public final class KvStore implements AutoCloseable {
                     new Reclaimed(),
                     clock,
                     options.durability().flushesBeforeReuse() ? COMMIT_INTERVAL_NANOS : COMMIT_SELDOM_NANOS);
-            ownBytes = new OwnBytes(folders, clock);
+            cap = new CapKeeper(opened, nvme, segments, upkeep, clock, options.probe());
+            ownBytes = new OwnBytes(cap, clock);
+            HostScrub hostScrub = new HostScrub(writerLock, host, quarantine, families::numberOf);
+            DriveScrub driveScrub =
+                    new DriveScrub(writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf, fill);
+            scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
             driver = drivers.start(nvme, upkeep);
+            driver.startBeside(cap);
+            driver.startAtRest(scrub);
             if (admission.isSelective()) {
                 driver.startBeside(admission);
             }
-            openNanos = System.nanoTime() - started;
             driver.startFill(new Filling(writerLock, nvme, fill));
+            awaitCap(System.nanoTime() + CAP_WAIT_NANOS);
+            openNanos = System.nanoTime() - started;
             made.release();
         } finally {
             made.close();
+        }
+    }
+
+    /** Until what is there is no more than the cap; an opening with a smaller cap gives up segments first. */
+    private void awaitCap(long deadline) {
+        while (!cap.hasShrunk() && nvme.state() == TierState.SERVING && System.nanoTime() - deadline < 0) {
+            driver.pause();
         }
     }
 
@@ -587,6 +607,23 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    /** A door for tests of scrub: flips a bit of a block where it lies in host memory; false: it isn't there. */
+    boolean flipInHost(ShardHandle shard, DirectBuffer key, int keyOffset) {
+        Workspace work = workspaces.take();
+        try {
+            if (index.match(shard.binding().indexNumber(), key, keyOffset, 1, work.single) == 0
+                    || !host.pin(work.single.extent(Tier.HOST, 0))) {
+                return false;
+            }
+            long at = host.payloadOffset(work.single.extent(Tier.HOST, 0)) + shard.blockBytes() / 2;
+            host.memory().putByte(at, (byte) (host.memory().getByte(at) ^ 1));
+            host.unpin(work.single.extent(Tier.HOST, 0));
+            return true;
+        } finally {
+            workspaces.giveBack(work);
+        }
+    }
+
     /** Which life a segment of the log is in: larger than the one of a {@link Location} once it was reused. */
     public long useSequence(int segment) {
         gate.enter();
@@ -670,10 +707,38 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    /**
+     * Changes the cap of the running store: at once in the catalog, so that it holds whatever happens next, then on the
+     * drives. Blocks are given up for a smaller cap, the segments that eviction prefers first. A larger one gives the store
+     * pages as far as its files have places, which is what the largest cap of its openings asked for; for more, the next
+     * opening makes places. The next opening keeps the cap unless it asks for another.
+     *
+     * @param bytes the new cap, as {@link StoreOptions#capBytes(long)}; at least what holds 8 segments
+     * @param timeoutMillis longest wait, 0 to 600,000; what is not done by then goes on
+     * @return how far it has come: {@link CapState#isWithin()} says whether the folders are within the cap by now
+     * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}, naming the smallest cap that works; nothing was changed
+     */
+    public CapState capBytes(long bytes, long timeoutMillis) {
+        StoreOptions.inRange("cap bytes", bytes, 1, Long.MAX_VALUE / 2);
+        StoreOptions.inRange("timeout in ms", timeoutMillis, 0, 600_000);
+        gate.enter();
+        try {
+            cap.change(bytes);
+            long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
+            while (!cap.isSettled() && nvme.state() == TierState.SERVING && System.nanoTime() - deadline < 0) {
+                driver.pause();
+            }
+            return cap.measure();
+        } finally {
+            gate.leave();
+        }
+    }
+
     /** What the store has done and holds. */
     public StoreStats stats() {
         gate.enter();
         try {
+            CapState taken = ownBytes.now();
             return new StoreStats(
                     counters.savedBlocks.sum(),
                     counters.savedBytes.sum(),
@@ -722,11 +787,14 @@ public final class KvStore implements AutoCloseable {
                     index.bytes(),
                     leases.held(),
                     leases.bytes(),
-                    ownBytes.now(),
-                    catalog.identity().capBytes(),
+                    taken.ownBytes(),
+                    taken.capBytes(),
+                    taken.foreignBytes(),
+                    taken.condition(),
                     admission.stats(counters),
                     fill.state(),
-                    fill.share());
+                    fill.share(),
+                    scrub.stats());
         } finally {
             gate.leave();
         }
@@ -795,7 +863,12 @@ public final class KvStore implements AutoCloseable {
         // kill.
         if (clean && fill.state() == FillState.WHOLE) {
             CleanStop.write(
-                    opened, families.now(), saves.acceptedPosition() + 1, nvme.nextUseSequence(), options.probe());
+                    opened,
+                    families.now(),
+                    saves.acceptedPosition() + 1,
+                    nvme.nextUseSequence(),
+                    cap.snapshotBytesMax(),
+                    options.probe());
         }
     }
 
@@ -811,6 +884,7 @@ public final class KvStore implements AutoCloseable {
         all.keep(leases);
         all.keep(nvme);
         all.keep(admission);
+        all.keep(scrub);
         all.close();
     }
 }

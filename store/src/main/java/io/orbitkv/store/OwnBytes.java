@@ -1,28 +1,27 @@
 package io.orbitkv.store;
 
-import io.orbitkv.nativeio.DataFolders;
 import org.agrona.concurrent.NanoClock;
 
-/** What the data folders take on their drives. Looking walks them, so an answer serves for a while. */
+/** How the data folders stand to the cap. Looking walks them, so an answer serves for a while. */
 final class OwnBytes {
     private static final long SERVES_NANOS = 1_000_000_000;
 
-    private final DataFolders folders;
+    private final CapKeeper cap;
     private final NanoClock clock;
     private long lookedNanos;
-    private long bytes = -1;
+    private CapState seen;
 
-    OwnBytes(DataFolders folders, NanoClock clock) {
-        this.folders = folders;
+    OwnBytes(CapKeeper cap, NanoClock clock) {
+        this.cap = cap;
         this.clock = clock;
     }
 
-    synchronized long now() {
+    synchronized CapState now() {
         long now = clock.nanoTime();
-        if (bytes < 0 || now - lookedNanos > SERVES_NANOS) {
-            bytes = folders.allocatedBytes();
+        if (seen == null || now - lookedNanos > SERVES_NANOS) {
+            seen = cap.measure();
             lookedNanos = now;
         }
-        return bytes;
+        return seen;
     }
 }

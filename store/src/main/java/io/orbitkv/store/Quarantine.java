@@ -9,6 +9,7 @@ import io.orbitkv.nativeio.Tier;
 import io.orbitkv.tiers.NvmeTier;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import org.agrona.DirectBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -49,21 +50,40 @@ final class Quarantine {
             return;
         }
         long extent = work.extents[i];
+        add(extent, work.keys().getLong(work.keyOffset(i)));
+        warn("the drive", extent);
+    }
+
+    /**
+     * Drops a block that scrub found wrong in its place, if the index still has it there. The caller keeps the place from being
+     * reused, and says where it is in words.
+     *
+     * @return false: nobody looks for it there any more, so it is no damage
+     */
+    boolean dropFound(int number, DirectBuffer key, Tier tier, long extent, String where) {
+        synchronized (writerLock) {
+            if (!index.forget(number, key, 0, tier, extent)) {
+                return false;
+            }
+        }
+        if (tier == Tier.NVME) {
+            add(extent, key.getLong(0));
+        }
+        warn(where, extent);
+        return true;
+    }
+
+    private void add(long extent, long key0) {
         long use = nvme.useSequence(Extent.segment(extent));
         if (use != 0) {
             QuarantineRow row = new QuarantineRow(
-                    Extent.segment(extent),
-                    use,
-                    Extent.page(extent),
-                    work.keys().getLong(work.keyOffset(i)),
-                    System.currentTimeMillis());
+                    Extent.segment(extent), use, Extent.page(extent), key0, System.currentTimeMillis());
             synchronized (waiting) {
                 if (waiting.size() < WAITING_MAX) {
                     waiting.add(row);
                 }
             }
         }
-        warn("the drive", extent);
     }
 
     /** Whether it was this key's place, and nobody else had dropped it before. */

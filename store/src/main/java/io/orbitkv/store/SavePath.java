@@ -136,7 +136,9 @@ final class SavePath {
 
     private int claim(Workspace work, int lane, SaveResult result) {
         DropReason reason = nvme.state() == TierState.SERVING ? DropReason.NONE : DropReason.TIER_FAILED;
-        int room = nvme.queueFree() - promised;
+        // With too few segments for the cap nothing is written: what is saved stays in host memory.
+        work.hostOnly = nvme.isStarved();
+        int room = work.hostOnly ? work.count : nvme.queueFree() - promised;
         int claimed = 0;
         for (int i = 0; i < work.count; i++) {
             if (index.contains(work.binding.indexNumber(), work.keys(), work.keyOffset(i))) {
@@ -224,7 +226,7 @@ final class SavePath {
 
     /** Only what admission lets in gets a position; the rest stays in host memory, with {@link #NEVER_OFFERED}. */
     private void accept(Workspace work, int i, int lane, SaveResult result) {
-        if (work.admitted[i]) {
+        if (work.admitted[i] && !work.hostOnly) {
             result.admitted(offer(work.extents[i], work.listing, lane));
         } else {
             host.unpin(work.extents[i]);
@@ -247,7 +249,7 @@ final class SavePath {
 
     /** Whether the drive takes a block beside those that saves have claimed pages for. Under the writer lock. */
     boolean hasRoomOnDrive() {
-        return nvme.state() == TierState.SERVING && nvme.queueFree() - promised > 0;
+        return nvme.state() == TierState.SERVING && !nvme.isStarved() && nvme.queueFree() - promised > 0;
     }
 
     /** A full index sweeps dead runs before it refuses. */

@@ -50,6 +50,16 @@ final class SegmentBook {
         }
     }
 
+    /** A segment has no pages from now on; the use that has ended stays with it. */
+    synchronized void noteAbsent(int segment) {
+        note(segment, useSequences[segment], SegmentState.ABSENT, 0, 0, 0);
+    }
+
+    /** A segment has pages again, and nothing on them. */
+    synchronized void notePresent(int segment) {
+        note(segment, useSequences[segment], SegmentState.FREE, 0, 0, 0);
+    }
+
     synchronized boolean hasChanges() {
         return changes > 0;
     }

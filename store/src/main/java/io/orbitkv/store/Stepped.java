@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
 import io.orbitkv.tiers.NvmeTier;
+import java.util.ArrayList;
+import java.util.List;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentInvoker;
 
@@ -14,7 +16,7 @@ final class Stepped implements Driver {
     private final NvmeTier log;
     private final AgentInvoker logInvoker;
     private final AgentInvoker upkeepInvoker;
-    private AgentInvoker besideInvoker;
+    private final List<AgentInvoker> beside = new ArrayList<>();
     private Filling fill;
 
     Stepped(NvmeTier log, Upkeep upkeep) {
@@ -38,17 +40,26 @@ final class Stepped implements Driver {
     /** One step of each agent; where none had work, simulated time passes. */
     @Override
     public void pause() {
-        int beside = besideInvoker == null ? 0 : besideInvoker.invoke();
+        int work = 0;
+        for (int i = 0; i < beside.size(); i++) {
+            work += beside.get(i).invoke();
+        }
         int filled = fill != null && fill.step() ? 1 : 0;
-        if (logInvoker.invoke() + upkeepInvoker.invoke() + beside + filled == 0) {
+        if (logInvoker.invoke() + upkeepInvoker.invoke() + work + filled == 0) {
             log.await(IDLE_NANOS);
         }
     }
 
     @Override
     public void startBeside(Agent agent) {
-        besideInvoker = new AgentInvoker(Stepped::fail, null, agent);
-        besideInvoker.start();
+        AgentInvoker invoker = new AgentInvoker(Stepped::fail, null, agent);
+        beside.add(invoker);
+        invoker.start();
+    }
+
+    @Override
+    public void startAtRest(Agent agent) {
+        startBeside(agent);
     }
 
     @Override

@@ -20,6 +20,8 @@ import java.util.Objects;
 public final class StoreOptions implements Cloneable {
     private static final long MIB = 1L << 20;
 
+    private static final long SCRUB_RATE_MAX = 1L << 40;
+
     private final List<Path> folders;
     private long poolBytes = 1L << 30;
     private long capBytes = 8L << 30;
@@ -45,6 +47,8 @@ public final class StoreOptions implements Cloneable {
     private DirectoryKind directory;
     private EvictionPolicy policy = EvictionPolicy.SECOND_CHANCE;
     private long promotionBytesMax = 64 * MIB;
+    private long scrubHostBytesPerSecond = MIB;
+    private long scrubDriveBytesPerSecond = 2 * MIB;
     private WindowProbe probe = WindowProbe.NONE;
 
     private StoreOptions(List<Path> folders) {
@@ -373,6 +377,28 @@ public final class StoreOptions implements Cloneable {
         return promotionBytesMax;
     }
 
+    /** Bytes of host memory that scrub reads again each second, at most; 1 MiB by default, 0: none; at most 1 TiB. */
+    public StoreOptions scrubHostBytesPerSecond(long bytes) {
+        scrubHostBytesPerSecond = inRange("host scrub bytes per second", bytes, 0, SCRUB_RATE_MAX);
+        return this;
+    }
+
+    /** See {@link #scrubHostBytesPerSecond(long)}. */
+    public long scrubHostBytesPerSecond() {
+        return scrubHostBytesPerSecond;
+    }
+
+    /** Bytes of the drives that scrub reads again each second, at most, all of them together; 2 MiB by default, 0: none. */
+    public StoreOptions scrubDriveBytesPerSecond(long bytes) {
+        scrubDriveBytesPerSecond = inRange("drive scrub bytes per second", bytes, 0, SCRUB_RATE_MAX);
+        return this;
+    }
+
+    /** See {@link #scrubDriveBytesPerSecond(long)}. */
+    public long scrubDriveBytesPerSecond() {
+        return scrubDriveBytesPerSecond;
+    }
+
     /** Who is told of crash windows; for tests. */
     public StoreOptions probe(WindowProbe windows) {
         probe = Objects.requireNonNull(windows, "probe");
@@ -392,7 +418,7 @@ public final class StoreOptions implements Cloneable {
         }
     }
 
-    private static long inRange(String name, long value, long smallest, long largest) {
+    static long inRange(String name, long value, long smallest, long largest) {
         if (value < smallest || value > largest) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT, name + " must be from " + smallest + " to " + largest + ", got " + value);

@@ -54,10 +54,13 @@ import io.orbitkv.recovery.FillState;
  * @param leasesHeld leases that are held and have not expired
  * @param leasedBytes bytes of blocks that leases claim, expired ones that were not closed and not taken back yet included
  * @param ownBytes bytes that the store's files take on the drive
- * @param capBytes most bytes that they may take
+ * @param capBytes most bytes that they and foreign ones may take together
+ * @param foreignBytes bytes of files in the data folders that are not the store's, as they were seen last
+ * @param capCondition how the store stands to its cap
  * @param admission what was let onto the drive
  * @param fill whether blocks of earlier lives are still being indexed
  * @param filledShare the part of them that is, 0 to 1
+ * @param scrub what was read again at rest
  */
 public record StoreStats(
         long savedBlocks,
@@ -109,6 +112,9 @@ public record StoreStats(
         long leasedBytes,
         long ownBytes,
         long capBytes,
+        long foreignBytes,
+        CapCondition capCondition,
         AdmissionStats admission,
         FillState fill,
-        double filledShare) {}
+        double filledShare,
+        ScrubStats scrub) {}

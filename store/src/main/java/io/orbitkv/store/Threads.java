@@ -1,6 +1,10 @@
 package io.orbitkv.store;
 
+import io.orbitkv.nativeio.ThreadPriority;
 import io.orbitkv.tiers.NvmeTier;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
@@ -30,8 +34,8 @@ final class Threads implements Driver {
     private final AgentRunner upkeepRunner;
     private final Thread logThread;
     private final Thread upkeepThread;
-    private AgentRunner besideRunner;
-    private Thread besideThread;
+    private final List<AgentRunner> besideRunners = new ArrayList<>();
+    private final List<Thread> besideThreads = new ArrayList<>();
     private Thread fillThread;
     private volatile boolean isFillStopped;
 
@@ -66,9 +70,26 @@ final class Threads implements Driver {
     /** It polls: what it does can wait for some milliseconds, and whoever gives it work does not pay for a wake-up. */
     @Override
     public void startBeside(Agent agent) {
+        startBeside(agent, Threads::daemon);
+    }
+
+    @Override
+    public void startAtRest(Agent agent) {
+        startBeside(agent, Threads::idleDaemon);
+    }
+
+    private static Thread idleDaemon(Runnable loop) {
+        return daemon(() -> {
+            ThreadPriority.idle();
+            loop.run();
+        });
+    }
+
+    private void startBeside(Agent agent, ThreadFactory threads) {
         BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, BESIDE_NANOS_MIN, BESIDE_NANOS_MAX);
-        besideRunner = new AgentRunner(idle, Threads::report, null, agent);
-        besideThread = AgentRunner.startOnThread(besideRunner, Threads::daemon);
+        AgentRunner runner = new AgentRunner(idle, Threads::report, null, agent);
+        besideRunners.add(runner);
+        besideThreads.add(AgentRunner.startOnThread(runner, threads));
     }
 
     @Override
@@ -105,8 +126,8 @@ final class Threads implements Driver {
     @Override
     public boolean stop() {
         endFill();
-        if (besideRunner != null) {
-            end(besideRunner, besideThread);
+        for (int i = 0; i < besideRunners.size(); i++) {
+            end(besideRunners.get(i), besideThreads.get(i));
         }
         upkeepIdle.stop();
         end(upkeepRunner, upkeepThread);

@@ -25,7 +25,7 @@ final class Upkeep implements Agent {
     private final NanoClock clock;
     private final long commitIntervalNanos;
 
-    private long lastCommitNanos;
+    private volatile long lastCommitNanos;
     private long sweptReclaims;
     private long passEnds;
     private boolean sweeping;
@@ -96,7 +96,7 @@ final class Upkeep implements Agent {
         return 1;
     }
 
-    /** Writes down everything that is waiting. */
+    /** Writes down everything that is waiting, and whatever was noted before this call. Any thread. */
     void commit() {
         try (Catalog.Batch batch = catalog.begin()) {
             segments.drainTo(batch);

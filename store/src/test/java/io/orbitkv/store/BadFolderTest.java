@@ -214,13 +214,6 @@ class BadFolderTest {
         Map<String, String> before = Damage.contents(folder);
         refused(
                 ErrorCode.OTHER_GEOMETRY,
-                () -> KvStore.open(options(folder).capBytes(5 * MIB)),
-                folder.toString(),
-                "cap of " + 4 * MIB,
-                "" + 5 * MIB,
-                "another folder");
-        refused(
-                ErrorCode.OTHER_GEOMETRY,
                 () -> KvStore.open(options(folder).segmentBytes(128 * KIB)),
                 folder.toString(),
                 "segments of " + 64 * KIB,

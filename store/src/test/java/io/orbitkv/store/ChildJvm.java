@@ -21,6 +21,18 @@ final class ChildJvm {
         }
     }
 
+    /** The same for a line of which the beginning is known. */
+    static String awaitLineThatStarts(Process child, String expected) throws IOException {
+        for (String line = child.inputReader().readLine();
+                line != null;
+                line = child.inputReader().readLine()) {
+            if (line.startsWith(expected)) {
+                return line;
+            }
+        }
+        throw new AssertionError("the child ended before it printed '" + expected + "'");
+    }
+
     static Process start(Class<?> main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

@@ -220,7 +220,6 @@ class FoldersTest {
         refused(ErrorCode.OTHER_GEOMETRY, () -> KvStore.open(options(b)), "2 data folders", "1 is given");
         refused(ErrorCode.OTHER_GEOMETRY, () -> KvStore.open(options(a, b, empty)), "2 data folders", "3 are given");
         refused(ErrorCode.FOLDER_SET, () -> KvStore.open(options(a, copy)), "both folder 0", copy.toString());
-        refused(ErrorCode.OTHER_GEOMETRY, () -> KvStore.open(options(a, b).capBytes(64 * MIB)), "cap");
         Files.deleteIfExists(a.resolve("in"));
         assertEquals(withoutLock(before), withoutLock(Damage.contents(a)));
         assertEquals(withoutLock(beforeB), withoutLock(Damage.contents(b)));

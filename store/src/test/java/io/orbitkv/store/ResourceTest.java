@@ -307,7 +307,7 @@ class ResourceTest {
         Damage.write(foreign.resolve("somebody's"), 0, new byte[1]);
         Map<StoreOptions, ErrorCode> failing = Map.of(
                 small(folder.resolve("catalog").resolve("data.mdb")), ErrorCode.FOLDER_UNUSABLE,
-                small(folder).capBytes(3 * MIB), ErrorCode.OTHER_GEOMETRY,
+                small(folder).capBytes(MIB), ErrorCode.CAP_TOO_SMALL,
                 small(folder).poolBytes(MIB).segmentBytes(MIB), ErrorCode.POOL_TOO_SMALL,
                 small(folders.make("tiny")).capBytes(1), ErrorCode.CAP_TOO_SMALL,
                 small(folders.make("huge"))

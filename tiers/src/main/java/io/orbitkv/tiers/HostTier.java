@@ -238,6 +238,24 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         }
     }
 
+    /**
+     * How many blocks a segment has that nobody fills, copies into or has given up; 0 for any other. Their places stay what
+     * they are while the segment is pinned. Under the same lock as claims.
+     */
+    public int restingBlocks(int segment) {
+        return victims.isResting(segment) && pins.isFree(segment) ? blocks[segment] : 0;
+    }
+
+    /** Where a block would lie that starts at a page of a segment's present life. */
+    public long extentAt(int segment, int page) {
+        return Extent.pack(segment, page, generations.current(segment));
+    }
+
+    /** Which of its segment's blocks lies at an extent; of a page on which none starts anything. The caller holds a pin. */
+    public int listingNumber(long extent) {
+        return Short.toUnsignedInt(listingOfPage.getShort(mapOffset(Extent.segment(extent), Extent.page(extent))));
+    }
+
     // ---- moving used blocks ----
 
     /** Whether a victim waits whose used blocks are to be appended again. Any thread. */

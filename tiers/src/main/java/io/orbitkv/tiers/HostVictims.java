@@ -72,6 +72,11 @@ final class HostVictims {
         sealed.addLast(segment);
     }
 
+    /** Whether a segment is sealed and not given up. */
+    boolean isResting(int segment) {
+        return sealed.contains(segment) || waiting.contains(segment);
+    }
+
     /** A segment to fill, or {@link #NOBODY}. */
     int take() {
         int segment = free.isEmpty() ? NOBODY : free.removeFirst();

@@ -22,6 +22,9 @@ import org.slf4j.LoggerFactory;
 final class LogContext implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(NvmeTier.class);
 
+    /** Beside one for each lane: one that is given up, and one that gets ready. */
+    private static final int SPARE_SEGMENTS = 2;
+
     final LogGeometry geometry;
     final NvmeOptions options;
     final HostBlocks host;
@@ -29,6 +32,7 @@ final class LogContext implements AutoCloseable {
     final WindowProbe probe;
     final LogIo io;
     final SegmentTable table;
+    final SegmentExchange exchange;
     final NvmeCounters counters = new NvmeCounters();
     final MemoryRegion staging;
     final int lanes;
@@ -53,6 +57,7 @@ final class LogContext implements AutoCloseable {
         this.listener = listener;
         this.probe = probe;
         this.lanes = lanes(geometry, options);
+        this.exchange = new SegmentExchange(geometry, initial, Math.min(geometry.segments(), lanes + SPARE_SEGMENTS));
         long pages = (lanes + 1L) * lanePages(geometry) + SegmentSupply.PREPARED_MAX;
         Resources made = new Resources();
         try {

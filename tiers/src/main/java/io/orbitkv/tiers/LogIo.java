@@ -142,6 +142,19 @@ final class LogIo implements AutoCloseable {
         fileOf(segment).read(geometry.fileOffset(segment, Extent.page(extent)), region, offset, (int) bytes);
     }
 
+    void punch(int segment) {
+        fileOf(segment).punch(geometry.fileOffset(segment), geometry.segmentBytes());
+    }
+
+    void allocate(int segment) {
+        fileOf(segment).allocate(geometry.fileOffset(segment), geometry.segmentBytes());
+    }
+
+    /** On the caller's thread. */
+    void flushNow(int file) {
+        files[file].flush();
+    }
+
     private StorageFile fileOf(int segment) {
         return files[geometry.file(segment)];
     }

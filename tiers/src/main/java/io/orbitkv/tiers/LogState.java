@@ -10,6 +10,7 @@ import io.orbitkv.nativeio.OrbitKvException;
 public final class LogState {
     private final long[] useSequences;
     private final long[] emptyUses;
+    private final boolean[] absent;
     private long nextUseSequence = 1;
     private long lastPosition;
     private long durablePosition;
@@ -18,6 +19,7 @@ public final class LogState {
     public LogState(int segments) {
         this.useSequences = new long[segments];
         this.emptyUses = new long[segments];
+        this.absent = new boolean[segments];
     }
 
     /** How many segments. */
@@ -53,6 +55,17 @@ public final class LogState {
     /** The use-sequence in the header of a free segment, 0 where it was never used; see {@link #emptyUse(int, long)}. */
     public long emptyUse(int segment) {
         return emptyUses[segment];
+    }
+
+    /** Says that a segment has no pages: it was given up for the cap. */
+    public LogState absent(int segment) {
+        absent[segment] = true;
+        return this;
+    }
+
+    /** Whether a segment has no pages. */
+    public boolean isAbsent(int segment) {
+        return absent[segment];
     }
 
     /** Says how far positions were given out, and up to where they are known to be durable. */

@@ -46,6 +46,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     private volatile TierState state = TierState.SERVING;
     private volatile Thread agentThread;
+
+    /** Why a flush failed that another thread had asked for; null: none has. */
+    private volatile OrbitKvException flushFailure;
+
     private boolean working;
 
     /** The last step did something, so that another may have more to do though nothing is in flight. */
@@ -228,6 +232,11 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return context.table.useSequence(segment);
     }
 
+    /** Whether a segment looked sealed a moment ago: a hint, for its generation has the last word. Any thread. */
+    public boolean isSealed(int segment) {
+        return context.table.isSealed(segment);
+    }
+
     /** What the log still does. Any thread. */
     public TierState state() {
         return state;
@@ -309,6 +318,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         working = true;
         try {
+            OrbitKvException beside = flushFailure;
+            if (beside != null) {
+                context.fail(beside);
+            }
             int done = context.hasFailed() ? workFailed() : workServing(stopping);
             wasBusy = done > 0;
             return done;
@@ -339,6 +352,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
         int waiting = moverLane.isWaiting() ? 1 : 0;
         for (LogLane lane : lanes) {
             done += lane.step(now, writeRequest, stopping);
+            done += stopping && lane.isWaiting() && context.exchange.isStarved() ? lane.abandon() : 0;
             waiting += lane.isWaiting() || (!stopping && lane.isNearlyFull()) ? 1 : 0;
         }
         if (!stopping || waiting > 0 || !supply.isIdle()) {
@@ -404,6 +418,60 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void requestEviction() {
         context.requestEviction();
         wakeup();
+    }
+
+    // ---- the cap: one thread at a time ----
+
+    /** Says how many segments a folder may have; the log gives up what is too much. One thread at a time. */
+    public void segmentsTarget(int folder, int segments) {
+        context.exchange.target(folder, segments);
+        wakeup();
+    }
+
+    /** A segment that the log has let go of, whose pages nobody uses any more; -1 for none. One thread at a time. */
+    public int takeLeftSegment() {
+        return context.exchange.takeLeft();
+    }
+
+    /** Gives the log a segment that has pages again, and nothing on them; false: later. One thread at a time. */
+    public boolean giveSegment(int segment) {
+        boolean given = context.exchange.arrive(segment);
+        wakeup();
+        return given;
+    }
+
+    /** Segments of a folder that the log has. Any thread. */
+    public int segmentsPresent(int folder) {
+        return context.exchange.present(folder);
+    }
+
+    /** Whether the cap leaves so few segments that nothing is written: blocks stay in host memory. Any thread. */
+    public boolean isStarved() {
+        return context.exchange.isStarved();
+    }
+
+    /** Gives a segment's pages back to the file system. Any thread, of a segment that is not the log's. */
+    public void punch(int segment) {
+        context.io.punch(segment);
+    }
+
+    /** Gives a segment pages that read as zeros; durable with a flush of its file. Any thread, as {@link #punch}. */
+    public void allocate(int segment) {
+        context.io.allocate(segment);
+    }
+
+    /**
+     * Flushes a segment file on the caller's thread. Any thread. Where that fails the log ends, as with a flush of its own: the
+     * kernel reports the loss of what was written to a file once, and some of that may be the log's.
+     */
+    public void flushFile(int file) {
+        try {
+            context.io.flushNow(file);
+        } catch (OrbitKvException e) {
+            flushFailure = e;
+            wakeup();
+            throw e;
+        }
     }
 
     /** The use-sequence that the next segment gets; exact once the agent has stopped. */

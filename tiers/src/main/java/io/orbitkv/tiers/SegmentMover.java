@@ -134,7 +134,10 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     }
 
     boolean hasRoom() {
-        return busy + done < slots.length;
+        // A log that the cap has made small has no segments to spare: what it was made for does not count.
+        return busy + done < slots.length
+                && busy + done < context.exchange.present() / SEGMENTS_A_SLOT
+                && !context.exchange.hasSurplus();
     }
 
     /** Takes a victim over; it is held back from being chosen again. */

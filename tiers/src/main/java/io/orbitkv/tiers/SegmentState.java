@@ -9,5 +9,7 @@ public enum SegmentState {
     /** Batches and a footer, perhaps not durable. */
     SEALED,
     /** Batches and a footer, all flushed. */
-    DURABLE
+    DURABLE,
+    /** No pages: it was given up for the cap. */
+    ABSENT
 }

@@ -36,6 +36,9 @@ final class SegmentSupply {
     /** How often pins are looked at while nothing else happens: whoever unpins doesn't wake the agent. */
     static final long PIN_CHECK_NANOS = 1_000_000;
 
+    /** How often segments are looked for that can leave, while none can. */
+    private static final long SURPLUS_CHECK_NANOS = 10_000_000;
+
     private enum Phase {
         IDLE,
         WRITING,
@@ -46,7 +49,9 @@ final class SegmentSupply {
     private final VictimPolicy policy;
     private final SegmentMover mover;
     private final Flusher flusher;
+    private final SegmentExchange exchange;
     private final IntPredicate canLeave = segment -> true;
+    private final IntPredicate canLeaveForGood;
     private final SegmentHeader header;
     private final int preparedTarget;
     private long nextUse;
@@ -83,13 +88,15 @@ final class SegmentSupply {
         this.policy = context.options.eviction().make();
         this.mover = mover;
         this.flusher = flusher;
+        this.exchange = context.exchange;
+        this.canLeaveForGood = this::isSurplus;
         this.header = new SegmentHeader(context.geometry);
         int segments = context.geometry.segments();
         this.preparedTarget = Math.min(PREPARED_MAX, Math.max(1, segments / SEGMENTS_PER_PREPARED));
         this.nextUse = initial.nextUseSequence();
         this.free = new int[segments];
         for (int segment = 0; segment < segments; segment++) {
-            if (!initial.isSealed(segment)) {
+            if (!initial.isSealed(segment) && !initial.isAbsent(segment)) {
                 free[freeCount++] = segment;
             }
         }
@@ -119,8 +126,11 @@ final class SegmentSupply {
 
     /** How long until pins must be looked at again. */
     long nextTimerNanos() {
-        boolean misses = reclaimingCount > 0 && readyCount < target;
-        return phase == Phase.IDLE && misses ? PIN_CHECK_NANOS : Long.MAX_VALUE;
+        boolean misses = reclaimingCount > 0 && (readyCount < target || exchange.hasSurplus());
+        boolean waits = exchange.hasSurplus();
+        return phase != Phase.IDLE
+                ? Long.MAX_VALUE
+                : misses ? PIN_CHECK_NANOS : waits ? SURPLUS_CHECK_NANOS : Long.MAX_VALUE;
     }
 
     /** No round is under way. */
@@ -130,11 +140,13 @@ final class SegmentSupply {
 
     private int gather(int lanesWaiting, long nowNanos) {
         int evicted = context.takeEvictionRequest() ? evictOne(nowNanos) : 0;
+        evicted += exchangeSegments(lanesWaiting, nowNanos);
         isWanted |= lanesWaiting > 0;
         if (!isWanted) {
             return evicted;
         }
-        target = Math.min(PREPARED_MAX, Math.max(preparedTarget, lanesWaiting));
+        boolean writesNothing = exchange.isStarved() && mover.busy() == 0;
+        target = writesNothing ? 0 : Math.min(PREPARED_MAX, Math.max(preparedTarget, lanesWaiting));
         roundCount = 0;
         collectMoved(nowNanos);
         collectQuiet();
@@ -147,6 +159,112 @@ final class SegmentSupply {
         }
         beginRound();
         return 1 + submitHeaders();
+    }
+
+    /** Takes in what has come back, and lets go of what a folder has too much of, as far as that is possible now. */
+    private int exchangeSegments(int lanesWaiting, long nowNanos) {
+        int work = 0;
+        for (int segment = exchange.takeArrived(); segment != NONE; segment = exchange.takeArrived()) {
+            addFree(segment);
+            work++;
+        }
+        if (!exchange.hasSurplus()) {
+            return work;
+        }
+        if (mover.busy() > 0 && lanesWaiting > 0) {
+            // Used blocks that are being moved come to an end first: their victims are held, and need segments to be
+            // freed.
+            if (readyCount + reclaimingCount + freeCount == 0
+                    && context.table.candidates().isEmpty()) {
+                context.requestSeal();
+            }
+            return work;
+        }
+        work += leaveQuiet() + leaveFree() + (mover.busy() == 0 ? leaveReady() : 0);
+        return work + giveUpSurplus(nowNanos);
+    }
+
+    private void leave(int segment) {
+        context.table.move(segment, Life.ABSENT);
+        exchange.leave(segment);
+    }
+
+    private int leaveQuiet() {
+        int kept = 0;
+        for (int i = 0; i < reclaimingCount; i++) {
+            int segment = reclaiming[i];
+            if (exchange.mayLeave(segment) && context.table.isQuiet(segment)) {
+                leave(segment);
+                context.probe.leave(CrashWindow.SEGMENT_REUSE);
+            } else {
+                reclaiming[kept] = segment;
+                reclaimingSince[kept++] = reclaimingSince[i];
+            }
+        }
+        int left = reclaimingCount - kept;
+        reclaimingCount = kept;
+        return left;
+    }
+
+    private int leaveFree() {
+        int left = 0;
+        for (int looked = freeCount; looked > 0; looked--) {
+            int segment = free[freeFirst];
+            freeFirst = freeFirst + 1 == free.length ? 0 : freeFirst + 1;
+            freeCount--;
+            if (exchange.mayLeave(segment)) {
+                leave(segment);
+                left++;
+            } else {
+                pushFree(segment);
+            }
+        }
+        return left;
+    }
+
+    /** Not while used blocks are being moved: they may need these to come to an end. */
+    private int leaveReady() {
+        int kept = 0;
+        for (int i = 0; i < readyCount; i++) {
+            if (exchange.mayLeave(ready[i])) {
+                leave(ready[i]);
+            } else {
+                ready[kept++] = ready[i];
+            }
+        }
+        int left = readyCount - kept;
+        readyCount = kept;
+        return left;
+    }
+
+    /** Victims leave with their used blocks: the cap doesn't wait. */
+    private int giveUpSurplus(long nowNanos) {
+        int work = 0;
+        // While nothing can leave, free segments may wait for it that would be counted as surplus a second time.
+        while (reclaimingCount < RECLAIMING_MAX && !exchange.isFull()) {
+            int victim = policy.choose(context.table.candidates(), context.table.use(), canLeaveForGood);
+            if (victim == NONE) {
+                if (reclaimingCount == 0 && exchange.hasSurplus()) {
+                    context.requestSeal();
+                }
+                break;
+            }
+            mover.drop(policy.appendsAgain() ? context.table.use().usedBlocks(victim) : 0);
+            giveUp(victim);
+            awaitReaders(victim, nowNanos);
+            work++;
+        }
+        return work;
+    }
+
+    /** Whether a sealed segment is one too many, beside those that wait for their readers already. */
+    private boolean isSurplus(int segment) {
+        int folder = context.geometry.folderOfSegment(segment);
+        int waiting = 0;
+        for (int i = 0; i < reclaimingCount; i++) {
+            waiting += context.geometry.folderOfSegment(reclaiming[i]) == folder ? 1 : 0;
+        }
+        return exchange.surplus(folder) > waiting;
     }
 
     /** Victims whose used blocks lie elsewhere now. */
@@ -178,6 +296,7 @@ final class SegmentSupply {
                 join(segment, true);
             } else {
                 addFree(segment);
+                context.probe.leave(CrashWindow.SEGMENT_REUSE);
             }
         }
         reclaimingCount = kept;
@@ -186,10 +305,13 @@ final class SegmentSupply {
     /** Its old header stays until it is used again: until then a crash brings back its blocks, which harms nothing. */
     private void addFree(int segment) {
         context.table.move(segment, Life.FREE);
+        pushFree(segment);
+    }
+
+    private void pushFree(int segment) {
         int end = freeFirst + freeCount;
         free[end < free.length ? end : end - free.length] = segment;
         freeCount++;
-        context.probe.leave(CrashWindow.SEGMENT_REUSE);
     }
 
     private void collectFree() {

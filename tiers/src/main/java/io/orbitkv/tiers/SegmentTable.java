@@ -14,6 +14,7 @@ import java.util.stream.IntStream;
  * <pre>
  * FREE ----------------------> PREPARING -> READY -> OPEN -> SEALED -> DURABLE
  *   SEALED or DURABLE -> RECLAIMING -^
+ *   FREE, RECLAIMING or READY -> ABSENT -> FREE
  * </pre>
  *
  * <p>Changed by the agent alone, apart from pins; read by anybody.
@@ -34,7 +35,9 @@ final class SegmentTable implements AutoCloseable {
         /** Has its footer. */
         SEALED,
         /** Has its footer, and all is flushed. */
-        DURABLE
+        DURABLE,
+        /** Has no pages, or is about to lose them: it is not the log's. */
+        ABSENT
     }
 
     private final Life[] lives;
@@ -67,6 +70,7 @@ final class SegmentTable implements AutoCloseable {
             boolean holdsBlocks = initial.isSealed(segment);
             useSequences.setRelease(segment, holdsBlocks ? initial.useSequence(segment) : initial.emptyUse(segment));
         }
+        IntStream.range(0, segments).filter(initial::isAbsent).forEach(segment -> move(segment, Life.ABSENT));
         IntStream.range(0, segments)
                 .filter(initial::isSealed)
                 .boxed()

@@ -157,6 +157,7 @@ final class LogRig implements NvmeListener, AutoCloseable {
             case OPEN -> was == SegmentState.FREE;
             case SEALED -> was == SegmentState.OPEN;
             case DURABLE -> was == SegmentState.SEALED;
+            case ABSENT -> false; // the log itself never says so
         };
         assertTrue(follows, segment + " went from " + was + " to " + state);
         segmentStates.put(segment, state);

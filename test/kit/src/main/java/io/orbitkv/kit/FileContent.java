@@ -63,7 +63,7 @@ final class FileContent {
     }
 
     final int number;
-    final long bytes;
+    long bytes;
     int handles;
 
     private final Int2ObjectHashMap<Page> pages = new Int2ObjectHashMap<>();
@@ -399,6 +399,40 @@ final class FileContent {
         }
         page.unflushed.add(content);
         page.sequences.add(writes);
+    }
+
+    /** Pages that take no room any more, by number; the others do, whether they were written or not. */
+    private final org.agrona.collections.IntHashSet holes = new org.agrona.collections.IntHashSet();
+
+    /** Makes the file longer, without pages for what is new. */
+    void extend(long length) {
+        for (long page = bytes / PAGE_BYTES; page < length / PAGE_BYTES; page++) {
+            holes.add((int) page);
+        }
+        bytes = Math.max(bytes, length);
+    }
+
+    /** Bytes that the file takes. */
+    long allocatedBytes() {
+        return bytes - (long) holes.size() * PAGE_BYTES;
+    }
+
+    void allocate(long fileOffset, long length) {
+        for (long page = fileOffset / PAGE_BYTES; page < (fileOffset + length) / PAGE_BYTES; page++) {
+            holes.remove((int) page);
+        }
+    }
+
+    /** Pages become holes and read as zeros; until they are flushed, a power loss may bring back what they held. */
+    void punch(long fileOffset, long length) {
+        writes++;
+        for (long page = fileOffset / PAGE_BYTES; page < (fileOffset + length) / PAGE_BYTES; page++) {
+            holes.add((int) page);
+            if (pages.containsKey((int) page)) {
+                append((int) page, ZEROS);
+                heal((int) page);
+            }
+        }
     }
 
     private byte[] newest(int pageNumber) {

@@ -47,7 +47,10 @@ public final class History {
         COMPLETE_FLUSH,
         CRASH,
         POWER_LOSS,
-        KILL
+        KILL,
+        EXTEND,
+        ALLOCATE,
+        PUNCH
     }
 
     private static final Operation[] OPERATIONS = Operation.values();

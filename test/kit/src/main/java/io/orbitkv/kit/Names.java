@@ -69,7 +69,7 @@ final class Names {
                     || named.getKey().equals(name)
                     || named.getKey().startsWith(name + "/");
             if (below && named.getValue().content != null) {
-                sum += named.getValue().content.bytes;
+                sum += named.getValue().content.allocatedBytes();
             }
         }
         return sum;

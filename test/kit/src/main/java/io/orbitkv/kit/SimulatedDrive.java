@@ -168,7 +168,7 @@ final class SimulatedDrive {
         Set<FileContent> linked = names.linked();
         long used = 0;
         for (FileContent content : contents) {
-            used += content.handles > 0 || linked.contains(content) ? content.bytes : 0;
+            used += content.handles > 0 || linked.contains(content) ? content.allocatedBytes() : 0;
         }
         return Math.max(0, capacityBytes - used);
     }

@@ -170,6 +170,32 @@ final class SimulatedFile implements StorageFile {
     }
 
     @Override
+    public void allocate(long fileOffset, long bytes) {
+        synchronized (drive) {
+            requireOpen();
+            requireWritable();
+            drive.step();
+            if (drive.freeBytes() < bytes || drive.faults.strikes(Fault.NO_SPACE)) {
+                throw new OrbitKvException(
+                        ErrorCode.NO_SPACE, "no space for " + bytes + " bytes at " + fileOffset + " of " + name);
+            }
+            content.allocate(fileOffset, bytes);
+            drive.record(History.Operation.ALLOCATE, content.number, fileOffset, (int) bytes, 0, 0);
+        }
+    }
+
+    @Override
+    public void punch(long fileOffset, long bytes) {
+        synchronized (drive) {
+            requireOpen();
+            requireWritable();
+            drive.step();
+            content.punch(fileOffset, bytes);
+            drive.record(History.Operation.PUNCH, content.number, fileOffset, (int) bytes, 0, 0);
+        }
+    }
+
+    @Override
     public void close() {
         synchronized (drive) {
             if (closed || folder.isGone()) {

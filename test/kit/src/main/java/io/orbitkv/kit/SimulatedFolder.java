@@ -363,6 +363,20 @@ public final class SimulatedFolder implements DataFolder {
     }
 
     @Override
+    public void extend(String name, long bytes) {
+        synchronized (drive) {
+            begin(History.Operation.EXTEND, name, bytes);
+            requireParent(name);
+            FileContent content = drive.names.file(at(name));
+            if (content == null) {
+                content = drive.newContent(0);
+                drive.names.create(at(name), content);
+            }
+            content.extend(bytes);
+        }
+    }
+
+    @Override
     public StorageFile open(String name, boolean writable) {
         synchronized (drive) {
             begin(History.Operation.OPEN, name, 0);

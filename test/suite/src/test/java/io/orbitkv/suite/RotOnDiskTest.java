@@ -57,6 +57,8 @@ class RotOnDiskTest {
         return StoreOptions.in(data)
                 .poolBytes(4 << 20)
                 .capBytes(32 << 20)
+                .scrubHostBytesPerSecond(0)
+                .scrubDriveBytesPerSecond(0)
                 .segmentBytes(SEGMENT_BYTES)
                 .promotionBytesMax(0);
     }

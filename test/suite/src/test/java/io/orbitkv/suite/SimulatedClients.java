@@ -31,6 +31,9 @@ final class SimulatedClients {
         /** A family is about to be cleared, or, with -1, has been. */
         void clearing(int family);
 
+        /** The cap may be changed now. */
+        void changeCap();
+
         /** Everything that was acknowledged so far is to be written down. */
         void acknowledge();
     }
@@ -118,6 +121,8 @@ final class SimulatedClients {
             clear(run);
         } else if (choice < 92) {
             clock.advance(PAUSE_NANOS);
+        } else if (choice < 94) {
+            run.changeCap();
         }
     }
 

@@ -16,7 +16,6 @@ import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.WindowProbe;
-import io.orbitkv.recovery.Accounting;
 import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.OpeningKind;
 import io.orbitkv.recovery.OpeningOptions;
@@ -39,8 +38,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The lives of one store on a simulated drive, as a function of a seed: it works, dies, opens, is held against what it
@@ -65,6 +66,9 @@ final class SimulationRun implements AutoCloseable {
 
     private static final Map<Integer, Long> UNKNOWN = Map.of(-1, -1L);
     private static final long RESTORE_TIMEOUT_MILLIS = 500;
+    private static final int CAP_CHANGES_ONE_IN = 4;
+    private static final long CAP_WAIT_MILLIS = 120_000;
+    private static final long SCRUB_BYTES_PER_SECOND = 256 << 20;
 
     /** So often a drive may make an opening refuse before it is left alone. */
     private static final int REFUSALS_MAX = 3;
@@ -114,6 +118,16 @@ final class SimulationRun implements AutoCloseable {
      * take the header that would prove that an earlier use had ended. Empty otherwise; {@link #UNKNOWN} after a death in a stop.
      */
     private Map<Integer, Long> usesAtDeath = Map.of();
+    /** The cap changes now and then, at openings and between. */
+    private long cap;
+
+    private boolean capChanged;
+
+    /** A third of the seeds, of one folder and of two; the others have histories that tests know by their numbers. */
+    private final boolean changesCap;
+
+    /** Segments and the uses in which they were given up for the cap, as the catalog says or the store said before it died. */
+    private final Set<List<Long>> givenUpForCap = new HashSet<>();
 
     private int clearing = -1;
     private boolean isOpening;
@@ -158,6 +172,8 @@ final class SimulationRun implements AutoCloseable {
                 gen, mix, of.operations(), families, prompts, check, ledger, drive, clock, totals, this::event);
         // Each folder has a catalog of 1 MiB.
         this.capBytes = (gen.between(8L, 16L) + (isSpread ? 5 : 0)) << 18;
+        this.cap = capBytes;
+        this.changesCap = seed % 9 % 4 == 0;
         this.durability = gen.pick(Durability.values());
         this.policy = seed % POLICY_ONE_IN == 0 ? gen.pick(EvictionPolicy.values()) : EvictionPolicy.SECOND_CHANCE;
     }
@@ -231,6 +247,10 @@ final class SimulationRun implements AutoCloseable {
     /** Opens the store, with another try where a drive that fails makes it refuse; false: it is not to be opened any more. */
     private boolean open() {
         folder.noteHarms(true);
+        noteAbsent();
+        if (isMade && changesCap && gen.below(CAP_CHANGES_ONE_IN) == 0) {
+            otherCap();
+        }
         for (int refused = 0; ; refused++) {
             drive.begin();
             folder.faults().pause(refused >= REFUSALS_MAX);
@@ -267,7 +287,7 @@ final class SimulationRun implements AutoCloseable {
     private void openOnce() {
         StoreOptions options = StoreOptions.in(Path.of("simulated"))
                 .poolBytes(1 << 20)
-                .capBytes(capBytes)
+                .capBytes(cap)
                 .segmentBytes(SEGMENT_BYTES)
                 .blockBytesLargest(12_288)
                 .indexBlocksMax(4096)
@@ -280,6 +300,8 @@ final class SimulationRun implements AutoCloseable {
                 .restoreTimeoutMillis(RESTORE_TIMEOUT_MILLIS)
                 .policy(policy)
                 .pageKind(PageKind.SMALL)
+                .scrubHostBytesPerSecond(changesCap ? SCRUB_BYTES_PER_SECOND : 0)
+                .scrubDriveBytesPerSecond(changesCap ? SCRUB_BYTES_PER_SECOND : 0)
                 .probe(aimedDeaths(folder));
         isOpening = true;
         store = KvStore.openStepped(options, folders(isMade && gen.coin()), clock, seed + 1);
@@ -297,6 +319,7 @@ final class SimulationRun implements AutoCloseable {
                 + store.openReport().accounting());
         totals.opened(kind);
         // A stop that wrote its snapshot is a clean one, even if the machine died before it returned.
+        noteAbsent();
         givenUp = kind == OpeningKind.CLEAN ? freeInCatalogs() : Map.of();
         require(store.openReport().accounting().isWhole(), "the accounting is not whole");
         if (powerWasLost && !isSabotaged) {
@@ -355,6 +378,38 @@ final class SimulationRun implements AutoCloseable {
         }
     }
 
+    private void otherCap() {
+        cap = capBytes + (gen.between(-1L, 6L) << 18);
+        capChanged = true;
+        event("the cap is to be " + cap);
+    }
+
+    /** What the catalogs say was given up for the cap, and the uses that ended with it. */
+    private void noteAbsent() {
+        for (DataFolder one : folders(false).list()) {
+            if (isMade && Catalog.exists(one.path() + "/catalog")) {
+                try {
+                    for (SegmentRow row : Catalog.read(one.path() + "/catalog").segments()) {
+                        if (row.state() == SegmentRow.State.ABSENT) {
+                            givenUpForCap.add(List.of((long) row.segment(), row.useSequence()));
+                        }
+                    }
+                } catch (OrbitKvException e) {
+                    event("a catalog that was not made to its end");
+                }
+            }
+        }
+    }
+
+    /** What a store has given up by the end of a life in which its cap was changed: its header may be gone, too. */
+    private void noteGivenUp() {
+        if (changesCap && store != null) {
+            ledger.claims().values().stream()
+                    .filter(claim -> store.useSequence(claim.segment) != claim.useSequence)
+                    .forEach(claim -> givenUpForCap.add(List.of((long) claim.segment, claim.useSequence)));
+        }
+    }
+
     private DataFolders folders(boolean swapped) {
         return second == null
                 ? DataFolders.of(folder)
@@ -388,6 +443,9 @@ final class SimulationRun implements AutoCloseable {
                 if (window == CrashWindow.SNAPSHOT && mayDie && gen.below(3) == 0) {
                     on.crashAfter(gen.between(1, SNAPSHOT_OPERATIONS));
                 }
+                if (window == CrashWindow.CAP_CHANGE && mayDie && gen.below(4) == 0) {
+                    on.crashAfter(gen.between(1, SNAPSHOT_OPERATIONS));
+                }
                 probe.enter(window);
             }
 
@@ -414,6 +472,7 @@ final class SimulationRun implements AutoCloseable {
     private void stop() {
         ledger.acknowledge(store, check.handles);
         clients.giveUpLeases();
+        noteGivenUp();
         long position = store.acceptedPosition();
         event("stops at " + position + ", written " + store.writtenPosition());
         lastPosition = position;
@@ -453,6 +512,7 @@ final class SimulationRun implements AutoCloseable {
         event("died in " + folder.crashedIn());
         if (store != null
                 && !isOpening) { // before that, its positions tell nothing of what an earlier life had promised
+            noteGivenUp();
             ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
             usesAtDeath = durability.flushesBeforeReuse() ? Map.of() : usesOf(store);
@@ -487,10 +547,7 @@ final class SimulationRun implements AutoCloseable {
 
     private Map<Integer, Long> usesOf(KvStore dying) {
         Map<Integer, Long> uses = new HashMap<>();
-        Accounting log = dying.openReport().accounting();
-        for (int segment = 0; segment < log.segmentsUsed() + log.segmentsFree(); segment++) {
-            uses.put(segment, dying.useSequence(segment));
-        }
+        ledger.claims().values().forEach(claim -> uses.put(claim.segment, dying.useSequence(claim.segment)));
         return uses;
     }
 
@@ -520,6 +577,14 @@ final class SimulationRun implements AutoCloseable {
         }
 
         @Override
+        public void changeCap() {
+            if (changesCap) {
+                otherCap();
+                event("cap: " + store.capBytes(cap, gen.coin() ? CAP_WAIT_MILLIS : 0));
+            }
+        }
+
+        @Override
         public void acknowledge() {
             ledger.acknowledge(store, check.handles);
             totals.movedBlocks += ledger.follow(store, check.handles);
@@ -544,6 +609,7 @@ final class SimulationRun implements AutoCloseable {
         boolean keptAll = stoppedCleanly
                 && lost < 0
                 && !drive.isTainted()
+                && !capChanged
                 && store.openReport().accounting().segmentsFree() > givenUp.size();
         for (Waiting block : ledger.takeUnwritten()) {
             Location at = check.locate(block.block(), block.keys(), block.offset());
@@ -558,7 +624,9 @@ final class SimulationRun implements AutoCloseable {
                     check.handles,
                     needed,
                     headers::useSequence,
-                    (segment, use) -> givenUp.getOrDefault(segment, 0L) == use || mayHaveEnded(segment, use),
+                    (segment, use) -> givenUp.getOrDefault(segment, 0L) == use
+                            || givenUpForCap.contains(List.of((long) segment, use))
+                            || mayHaveEnded(segment, use),
                     this::isExcused));
         }
         check.checkQuarantine(prompts, clients.promptsSaved());
@@ -572,6 +640,7 @@ final class SimulationRun implements AutoCloseable {
             }
         }
         noneWrong(store.stats());
+        capChanged = false;
         event("checked: " + promises + " promised, " + ledger.size() + " kept, " + found + " found");
         totals.foundBlocks += found;
         needed = Promise.WRITTEN;
@@ -605,6 +674,11 @@ final class SimulationRun implements AutoCloseable {
             throw new Violation(Kind.LOST, stats.corruptBlocks() + " blocks in the index whose bytes are wrong");
         }
         require(stats.readErrors() == 0 || drive.hasFailedReads(), "reads failed: " + stats.readErrors());
+        long found = stats.scrub().hostFound() + stats.scrub().driveFound();
+        if (found > 0 && !drive.hasLied()) {
+            throw new Violation(Kind.LOST, found + " blocks in which scrub sees damage");
+        }
+        totals.scrubbedBytes += stats.scrub().driveBytes();
     }
 
     /** The tool that people check a folder with finds nothing wrong, after a clean stop as after a power loss. */

@@ -34,6 +34,7 @@ final class SimulationTotals {
     long foundBlocks;
     long movedBlocks;
     long queriesWhileFilling;
+    long scrubbedBytes;
 
     /** Blocks that a drive had harmed, found, not returned, and counted as corrupt by the store. */
     long corruptBlocks;
@@ -100,6 +101,7 @@ final class SimulationTotals {
         foundBlocks += other.foundBlocks;
         movedBlocks += other.movedBlocks;
         queriesWhileFilling += other.queriesWhileFilling;
+        scrubbedBytes += other.scrubbedBytes;
         corruptBlocks += other.corruptBlocks;
         excusedLosses += other.excusedLosses;
     }
@@ -113,6 +115,7 @@ final class SimulationTotals {
                 + " blocks saved, " + restoredBlocks + " restored and compared; promises checked " + promisesChecked
                 + ", kept " + promisesKept + ", broken by drives that lied " + excusedLosses
                 + ", the others ended with their segments; harmed blocks counted as corrupt " + corruptBlocks
-                + "; found after opening " + foundBlocks + "; seen moved to other segments " + movedBlocks;
+                + "; found after opening " + foundBlocks + "; seen moved to other segments " + movedBlocks
+                + "; bytes scrubbed on the drive " + scrubbedBytes;
     }
 }

@@ -1,0 +1,69 @@
+package io.orbitkv.store;
+
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.NanoClock;
+
+/**
+ * Looks for rot before a restore meets it: reads host memory and the drive again, each at its own rate, pass after pass.
+ * An agent; it never says that it has done something, so that whoever runs it sleeps between two steps.
+ */
+final class Scrub implements Agent, AutoCloseable {
+    /** Bytes of one step of each tier: after these the thread looks whether it is to stop. */
+    private static final long STEP_BYTES_MAX = 16 << 20;
+
+    private final HostScrub host;
+    private final DriveScrub drive;
+    private final ScrubPace hostPace;
+    private final ScrubPace drivePace;
+    private final NanoClock clock;
+
+    Scrub(HostScrub host, DriveScrub drive, StoreOptions options, NanoClock clock) {
+        this.host = host;
+        this.drive = drive;
+        this.clock = clock;
+        this.hostPace = new ScrubPace(options.scrubHostBytesPerSecond(), clock.nanoTime());
+        this.drivePace = new ScrubPace(options.scrubDriveBytesPerSecond(), clock.nanoTime());
+    }
+
+    @Override
+    public String roleName() {
+        return "orbitkv-scrub";
+    }
+
+    @Override
+    public int doWork() {
+        long done = 0;
+        while (done < STEP_BYTES_MAX && hostPace.mayRead(clock.nanoTime())) {
+            long bytes = host.step();
+            hostPace.read(bytes);
+            done += bytes;
+        }
+        done = 0;
+        while (done < STEP_BYTES_MAX && drivePace.mayRead(clock.nanoTime())) {
+            long bytes = drive.step();
+            drivePace.read(bytes);
+            done += bytes;
+        }
+        return 0;
+    }
+
+    ScrubStats stats() {
+        return new ScrubStats(
+                host.bytes.get(),
+                host.found.get(),
+                host.passes.get(),
+                host.progress(),
+                drive.bytes.get(),
+                drive.found.get(),
+                drive.passes.get(),
+                drive.progress(),
+                drive.footersFound.get(),
+                drive.readErrors.get());
+    }
+
+    /** Frees what it reads into; nobody steps it any more. */
+    @Override
+    public void close() {
+        drive.close();
+    }
+}
