@@ -250,6 +250,8 @@ public final class KvStore implements AutoCloseable {
                     new DriveScrub(writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf, fill);
             scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
             driver = drivers.start(nvme, upkeep);
+            AutoCloseable agents = driver::stop; // before what they work on
+            made.keep(agents);
             driver.startBeside(cap);
             driver.startAtRest(scrub);
             if (admission.isSelective()) {
