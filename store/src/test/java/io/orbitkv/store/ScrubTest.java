@@ -31,7 +31,7 @@ class ScrubTest {
     private static final int BLOCK_BYTES = 7_000;
     private static final int PROMPT_BLOCKS = 4;
     private static final long FAST = 1L << 30;
-    private static final long WAIT_NANOS = 60_000_000_000L;
+    private static final long WAIT_NANOS = 180_000_000_000L;
 
     private final Gen gen = new Gen(Seed.of(ScrubTest.class));
     private final TestFolders folders = new TestFolders();

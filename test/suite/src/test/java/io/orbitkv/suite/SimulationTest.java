@@ -124,6 +124,12 @@ class SimulationTest {
         requireGood(SeedOutcome.run(SimulationCase.of(1_057)));
     }
 
+    /** Power is lost while a lost folder is made anew, in an opening with a larger cap that nobody has heard of yet. */
+    @Test
+    void losesPowerInTheMakingOfALostFolderUnderALargerCap() {
+        requireGood(SeedOutcome.run(SimulationCase.of(2_456)));
+    }
+
     @ParameterizedTest(name = "seed {0}")
     @ValueSource(longs = {3, 17, 91, 140, 199})
     void sameSeedGivesTheSameHistory(long seed) {
