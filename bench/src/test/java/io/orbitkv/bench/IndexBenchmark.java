@@ -104,7 +104,7 @@ public class IndexBenchmark {
         return index.match(namespace, keys, 0, matchBlocks, match);
     }
 
-    /** Rows of as many blocks from a random place of memory that is as large as the index's rows. */
+    /** As many blocks' worth from a random place of memory that is as large as all blocks' are. */
     @Benchmark
     public long matchFloorCopyOfRows() {
         long rowsBytes = (long) matchBlocks * ROW_BYTES;
