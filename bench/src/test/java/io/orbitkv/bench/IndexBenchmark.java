@@ -27,7 +27,7 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * Question: what do a match and the bookkeeping of a publish cost, by length and size of the index? Floor: a copy of
- * the rows (32 bytes a block) from memory. {@link MatchBench} asks the same beside a writer.
+ * what a run holds of each block for a match with sizes (12 bytes: pages, stored bytes, checksum) from memory. {@link MatchBench} asks the same beside a writer.
  */
 @BenchmarkMode(Mode.SampleTime) // percentiles: a mean hides the stalls we care about
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
@@ -39,7 +39,7 @@ public class IndexBenchmark {
     private static final int SAVE_BLOCKS = 64;
     private static final int KEY_BYTES = PrefixIndex.KEY_BYTES;
     private static final int SEGMENTS = 1024;
-    private static final int ROW_BYTES = 32;
+    private static final int ROW_BYTES = 12;
 
     @Param({"1000000"})
     int blocks;
@@ -104,7 +104,7 @@ public class IndexBenchmark {
         return index.match(namespace, keys, 0, matchBlocks, match);
     }
 
-    /** Rows of as many blocks from a random place of memory that is as large as the index's rows. */
+    /** As many blocks' worth from a random place of memory that is as large as all blocks' are. */
     @Benchmark
     public long matchFloorCopyOfRows() {
         long rowsBytes = (long) matchBlocks * ROW_BYTES;

@@ -4,6 +4,7 @@ import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
+import java.util.Arrays;
 import java.util.Objects;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -21,15 +22,26 @@ public final class Match {
     /** Look-ups in flight at once, so that their cache misses overlap; a core keeps about this many open. */
     static final int AHEAD_MAX = 16;
 
-    /** Longs of a row: as a run holds a block, see {@link Runs}. */
-    static final int ROW_LONGS = Runs.BLOCK_BYTES / Long.BYTES;
+    private static final int PAGE_SHIFT = Long.numberOfTrailingZeros(~Runs.SEGMENT_AND_GENERATION);
+    private static final int PAGE_MASK = Extent.PAGES_MAX - 1;
 
-    static final int ROW_TAG = Runs.TAG / Long.BYTES;
-    static final int ROW_HOST = Runs.HOST / Long.BYTES;
-    static final int ROW_NVME = Runs.NVME / Long.BYTES;
+    /** Pages of each block, as a run holds them. */
+    final int[] pages;
 
-    /** A row a block, copied from its run as it is, but for stale extents. */
-    final long[] rows;
+    /** Host and NVMe extent of each block that turns, one after the other; stale ones are {@link Extent#NONE}. */
+    final long[] extents;
+
+    /** How many blocks turn, of those matched up to now. */
+    int turned;
+
+    /**
+     * A bit a block: set where it turns, as {@link Runs} has it, and at the first block that came from each run. So of 64
+     * consecutive blocks at least one turns.
+     */
+    private final long[] turns;
+
+    /** How many blocks turn before each word of the turns. */
+    private final int[] turnsBefore;
 
     /** Bytes and checksum of each block; null where nobody asks for them. */
     final long[] sizes;
@@ -42,12 +54,14 @@ public final class Match {
 
     final long[] slots = new long[AHEAD_MAX];
     final long[] places = new long[AHEAD_MAX];
+
+    /** Of the runs fetched: how many blocks, whose bit 0 is in the turns, the tag of the last, and when that was true. */
     final int[] fetched = new int[AHEAD_MAX];
 
-    /** Where extents of the runs fetched turn to another segment: bit 0 is the first row fetched. */
-    final long[] hostTurns = new long[AHEAD_MAX];
-
-    final long[] nvmeTurns = new long[AHEAD_MAX];
+    final long[] fetchedTurns = new long[AHEAD_MAX];
+    final long[] lastTags = new long[AHEAD_MAX];
+    final long[] sequences = new long[AHEAD_MAX];
+    final long[] lives = new long[AHEAD_MAX];
 
     /** Only ever added to, so that look-ups whose result nobody needs yet are not optimised away. */
     long touched;
@@ -71,13 +85,16 @@ public final class Match {
                     "a match has a capacity of 1 to " + CAPACITY_MAX + " blocks, asked for " + capacity);
         }
         this.capacity = capacity;
-        this.rows = new long[capacity * ROW_LONGS];
+        this.pages = new int[capacity];
+        this.extents = new long[2 * capacity];
+        this.turns = new long[word(capacity) + 2];
+        this.turnsBefore = new int[turns.length];
         this.sizes = withSizes ? new long[capacity] : null;
     }
 
     /**
-     * Creates an empty match that holds extents only, for who wants to know where blocks lie: a fifth less memory is
-     * read for each.
+     * Creates an empty match that holds extents only, for who wants to know where blocks lie: less memory is read for
+     * each.
      *
      * @param capacity most blocks that it can hold, 1 to {@link #CAPACITY_MAX}
      * @return a match whose {@link #bytes} and {@link #checksum} must not be asked for
@@ -101,7 +118,42 @@ public final class Match {
                             + " do not lie within a buffer of " + allKeys.capacity() + " bytes");
         }
         keys.wrap(allKeys, keysOffset, (int) keysBytes);
+        Arrays.fill(turns, 0, word(count) + 2, 0);
+        turned = 0;
         length = 0;
+    }
+
+    /** Takes in up to 64 blocks more: which of them turn. Their extents are there already. */
+    void addTurns(int block, long bits) {
+        int word = word(block);
+        turns[word] |= bits << block;
+        turns[word + 1] |= bits >>> 1 >>> ~block;
+        turned += Long.bitCount(bits);
+        turnsBefore[word + 1] = turned - Long.bitCount(turns[word + 1]);
+    }
+
+    private static int word(int block) {
+        return block >>> 6;
+    }
+
+    /** The number of the last turn up to a matched block. */
+    private int turnOf(int block) {
+        int word = word(block);
+        return turnsBefore[word] + Long.bitCount(turns[word] << ~block) - 1;
+    }
+
+    /** The first block from one on that turns, or the length. */
+    private int nextTurning(int block) {
+        int word = word(block);
+        long from = turns[word] >>> block << block;
+        while (from == 0 && word < word(length)) {
+            from = turns[++word];
+        }
+        return from == 0 ? length : (word << 6) + Long.numberOfTrailingZeros(from);
+    }
+
+    private long extentAt(int turn, Tier tier) {
+        return extents[2 * turn + (tier == Tier.HOST ? 0 : 1)];
     }
 
     /** Most blocks that it can hold. */
@@ -123,7 +175,9 @@ public final class Match {
      */
     public long extent(Tier tier, int i) {
         Objects.checkIndex(i, length);
-        return rows[i * ROW_LONGS + (tier == Tier.HOST ? ROW_HOST : ROW_NVME)];
+        long atTurn = extentAt(turnOf(i), tier);
+        long page = pages[i] >>> (tier == Tier.HOST ? 0 : Short.SIZE) & PAGE_MASK;
+        return atTurn == Extent.NONE ? Extent.NONE : atTurn & Runs.SEGMENT_AND_GENERATION | page << PAGE_SHIFT;
     }
 
     /** Stored bytes of a block. */
@@ -153,10 +207,12 @@ public final class Match {
      */
     public int blocks(Tier tier, int from, int to) {
         Objects.checkFromToIndex(from, to, length);
-        int column = tier == Tier.HOST ? ROW_HOST : ROW_NVME;
         int blocks = 0;
-        for (int i = from; i < to; i++) {
-            blocks += rows[i * ROW_LONGS + column] == Extent.NONE ? 0 : 1;
+        int turn = from == to ? 0 : turnOf(from);
+        for (int block = from; block < to; turn++) {
+            int next = Math.min(to, nextTurning(block + 1));
+            blocks += extentAt(turn, tier) == Extent.NONE ? 0 : next - block;
+            block = next;
         }
         return blocks;
     }

@@ -34,6 +34,12 @@ final class Matcher {
     /** A walk found another block at the place, and nothing changed meanwhile. */
     private static final int OTHER = -2;
 
+    /** Of a run: header, pages, extents of the first blocks. */
+    private static final int APPROACHED_LINES = 6;
+
+    /** Where extents turn more often, the processor sees by itself what is read next. */
+    private static final int APPROACHED_TURNS = 4;
+
     /** Set in a walk's result when the match ends behind the blocks walked. */
     private static final int ENDS = 1 << 30;
 
@@ -65,14 +71,16 @@ final class Matcher {
         while (at < count) {
             int looks = Math.min(ahead, (count - at + Runs.BLOCKS_MAX - 1) / Runs.BLOCKS_MAX);
             lookUp(salt, at, looks, into);
+            fetch(namespace, at, looks, count, into);
             int stride = at;
             int consumed = 0;
-            fetch(namespace, at, looks, count, into);
-            while (consumed < looks && at == stride) {
+            boolean stable = true;
+            while (consumed < looks && at == stride && stable) {
                 int fetched = into.fetched[consumed];
                 int walked = fetched > 0 ? accept(at, fetched, consumed, into) : UNSTABLE;
                 if (walked < 0) {
                     walked = locate(into.hashes[consumed], namespace, at, count, consumed, into);
+                    stable = false; // and what was fetched behind it is written over
                 }
                 at += walked & ~ENDS;
                 if ((walked & ENDS) != 0) {
@@ -94,26 +102,45 @@ final class Matcher {
             lookUpPlainly(salt, at, looks, into);
             return;
         }
+        long near = 0;
         for (int k = 0; k < looks; k++) {
             long key0 = into.keys.getLong((at + k * Runs.BLOCKS_MAX) * PrefixIndex.KEY_BYTES);
             long hash = PrefixIndex.hash(key0, salt);
             long slot = table.home(hash);
             into.hashes[k] = hash;
             into.slots[k] = slot;
-            into.touched += table.touch(slot);
+            near += table.touch(slot);
         }
         for (int k = 0; k < looks; k++) {
             into.places[k] = table.probe(into.hashes[k], into.slots[k]);
         }
-        for (int k = 1; k < looks; k++) {
-            long place = into.places[k];
-            if (place != Place.NONE) {
-                long block = Runs.block(place);
-                into.touched += memory.getLong(Runs.base(place))
-                        + memory.getLong(block)
-                        + memory.getLong(block + RunMemory.UNIT_BYTES);
-            }
+        for (int k = 0; k < looks; k++) {
+            near += approach(into.places[k]);
         }
+        for (int k = 0; k < looks; k++) {
+            near += approachTurning(into.places[k]);
+        }
+        into.touched += near;
+    }
+
+    /** Touches what a match reads first of a run: header, pages, extents of the first block. */
+    private long approach(long place) {
+        return place == Place.NONE ? 0 : memory.touch(Runs.base(place), APPROACHED_LINES);
+    }
+
+    /** Touches the extents at the first turns of a run; what is no turn in truth, since the run changes, costs time only. */
+    private long approachTurning(long place) {
+        if (place == Place.NONE) {
+            return 0;
+        }
+        long extents = Runs.extents(place);
+        long turns = memory.getLong(Runs.base(place) + Runs.TURNS) >>> Place.offset(place) & ~1;
+        long near = 0;
+        for (int n = 0; n < APPROACHED_TURNS && turns != 0; n++) {
+            near += memory.getLong(extents + (long) Long.numberOfTrailingZeros(turns) * Runs.EXTENTS_BYTES);
+            turns &= turns - 1;
+        }
+        return near;
     }
 
     /** Looks up keys a stride apart in any directory. */
@@ -128,17 +155,21 @@ final class Matcher {
     }
 
     /**
-     * Copies the rows of the runs looked up, each to where it belongs if those before it are whole; one after the other
-     * without a look at them, so that the processor reads the next run while it still waits for this one.
+     * Copies what the runs looked up say of their blocks, each to where it belongs if those before it are whole; one
+     * after the other without a look at it, so that the processor reads the next run while it still waits for this one.
      */
     private void fetch(int namespace, int at, int looks, int count, Match into) {
+        int turn = into.turned;
         for (int k = 0; k < looks; k++) {
-            into.fetched[k] = fetch(into.places[k], namespace, at + k * Runs.BLOCKS_MAX, count, k, into);
+            int fetched = fetch(into.places[k], namespace, at + k * Runs.BLOCKS_MAX, count, k, turn, into);
+            into.fetched[k] = fetched;
+            turn += fetched > 0 ? Long.bitCount(into.fetchedTurns[k]) : 0;
         }
+        dropStale(into.turned, turn, into);
     }
 
-    /** Copies the rows of a run from a place on; how many, or UNSTABLE, or OTHER where it is no place of these keys. */
-    private int fetch(long place, int namespace, int at, int count, int look, Match into) {
+    /** Copies a run's blocks from a place on; how many, or UNSTABLE, or OTHER where it is no place of these keys. */
+    private int fetch(long place, int namespace, int at, int count, int look, int turn, Match into) {
         if (place == Place.NONE) {
             return UNSTABLE;
         }
@@ -151,23 +182,56 @@ final class Matcher {
         if ((sequence & 1) != 0) {
             return UNSTABLE;
         }
+        int offset = Place.offset(place);
         // Where the memory changes its class right now, the count may be any number.
-        int blocks = Math.min(memory.getIntAcquire(base + Runs.COUNT), RunMemory.capacity(Place.sizeClass(place)));
-        int inRun = blocks - Place.offset(place);
+        int inRun =
+                Math.min(memory.getIntAcquire(base + Runs.COUNT), RunMemory.capacity(Place.sizeClass(place))) - offset;
         int most = memory.getInt(base + Runs.NAMESPACE) == namespace ? Math.min(inRun, count - at) : 0;
         if (most > 0) {
-            memory.copyTo(Runs.block(place), into.rows, at * Match.ROW_LONGS, most * Match.ROW_LONGS);
+            memory.copyTo(Runs.pages(place), into.pages, at, most);
             if (into.sizes != null) {
                 memory.copyTo(Runs.sizeOffset(place), into.sizes, at, most);
             }
-            into.hostTurns[look] = memory.getLong(base + Runs.HOST_TURNS) >>> Place.offset(place);
-            into.nvmeTurns[look] = memory.getLong(base + Runs.NVME_TURNS) >>> Place.offset(place);
+            long turns = (memory.getLong(base + Runs.TURNS) >>> offset | 1) & first(most);
+            copyTurning(Runs.extents(place), turns, turn, into);
+            into.fetchedTurns[look] = turns;
+            into.lastTags[look] = most == inRun
+                    ? memory.getLong(base + Runs.LAST_TAG)
+                    : memory.getLong(Runs.tagOffset(place) + (most - 1L) * Long.BYTES);
         }
         VarHandle.acquireFence(); // all of the above was read before this second look
         if (memory.getLong(base + Runs.SEQUENCE) != sequence || slabs.life(place) != life) {
             return UNSTABLE;
         }
+        into.sequences[look] = sequence;
+        into.lives[look] = life;
         return most <= 0 ? OTHER : most;
+    }
+
+    private void copyTurning(long extents, long turns, int turn, Match into) {
+        int to = 2 * turn;
+        for (long left = turns; left != 0; left &= left - 1) {
+            long from = extents + (long) Long.numberOfTrailingZeros(left) * Runs.EXTENTS_BYTES;
+            into.extents[to++] = memory.getLong(from + Runs.HOST);
+            into.extents[to++] = memory.getLong(from + Runs.NVME);
+        }
+    }
+
+    /**
+     * Of turns fetched, stale extents become {@link Extent#NONE}. Blocks between two turns share segments and generations,
+     * so that one look is for all of them.
+     */
+    private void dropStale(int fromTurn, int toTurn, Match into) {
+        long[] extents = into.extents;
+        for (int i = 2 * fromTurn; i < 2 * toTurn; i += 2) {
+            extents[i] = hostGenerations.isLive(extents[i]) ? extents[i] : Extent.NONE;
+            extents[i + 1] = nvmeGenerations.isLive(extents[i + 1]) ? extents[i + 1] : Extent.NONE;
+        }
+    }
+
+    /** The bits of 1 to 64 blocks. */
+    private static long first(int blocks) {
+        return -1L >>> Long.SIZE - blocks;
     }
 
     /**
@@ -176,67 +240,59 @@ final class Matcher {
      * @return blocks matched, with {@link #ENDS} set where the match ends; 0 only with ENDS; or UNSTABLE or OTHER
      */
     private int walk(long place, int namespace, int at, int count, int look, Match into) {
-        int fetched = fetch(place, namespace, at, count, look, into);
-        return fetched > 0 ? accept(at, fetched, look, into) : fetched;
+        into.places[look] = place;
+        int fetched = fetch(place, namespace, at, count, look, into.turned, into);
+        if (fetched <= 0) {
+            return fetched;
+        }
+        dropStale(into.turned, into.turned + Long.bitCount(into.fetchedTurns[look]), into);
+        return accept(at, fetched, look, into);
     }
 
     /**
-     * How many rows from one on are those of the keys and have a live extent; their stale extents become
-     * {@link Extent#NONE}. With {@link #ENDS} set where all extents of the next block are stale, OTHER where the first
-     * row is another key's.
-     *
-     * <p>Blocks between two turns of both tiers share segments and generations, so that one look is for all of them.
+     * How many blocks fetched are those of the keys and have a live extent. With {@link #ENDS} set where all extents of
+     * the next block are stale, OTHER where the first is another key's, UNSTABLE where the run has changed since.
      */
-    private int accept(int at, int most, int look, Match into) {
-        int same = sameKeys(at, most, into);
-        if (same == 0) {
-            return OTHER;
+    private int accept(int at, int fetched, int look, Match into) {
+        int same = sameKeys(at, fetched, look, into);
+        if (same <= 0) {
+            return same == 0 ? OTHER : UNSTABLE;
         }
-        long turns = into.hostTurns[look] | into.nvmeTurns[look];
-        int block = 0;
-        while (block < same) {
-            long later = block + 1 == Runs.BLOCKS_MAX ? 0 : turns >>> block + 1 << block + 1;
-            int end = Math.min(same, Long.numberOfTrailingZeros(later));
-            boolean lives = isLive(hostGenerations, Match.ROW_HOST, at + block, at + end, into.rows)
-                    | isLive(nvmeGenerations, Match.ROW_NVME, at + block, at + end, into.rows);
-            if (!lives) {
-                return block | ENDS;
+        long turns = into.fetchedTurns[look] & first(same);
+        int turn = into.turned;
+        for (long left = turns; left != 0; left &= left - 1) {
+            if ((into.extents[2 * turn] | into.extents[2 * turn + 1]) == Extent.NONE) {
+                into.addTurns(at, turns & ~left);
+                return Long.numberOfTrailingZeros(left) | ENDS;
             }
-            block = end;
+            turn++;
         }
+        into.addTurns(at, turns);
         return same;
     }
 
     /**
-     * How many rows from one on have the tag of their key. A key names all that comes before it, so where the last is the
-     * same, all are; only where it is not, the place is looked for at which the two part.
+     * How many blocks fetched have the tag of their key, or UNSTABLE. A key names all that comes before it, so where the
+     * last is the same, all are; only where it is not, the place is looked for at which the two part.
      */
-    private int sameKeys(int at, int most, Match into) {
-        if (isSame(at + most - 1, into)) {
-            return most;
+    private int sameKeys(int at, int fetched, int look, Match into) {
+        if (into.lastTags[look] == tag(at + fetched - 1, into)) {
+            return fetched;
         }
+        long place = into.places[look];
+        long tags = Runs.tagOffset(place);
         int same = 0;
-        while (isSame(at + same, into)) {
+        while (same < fetched && memory.getLong(tags + (long) same * Long.BYTES) == tag(at + same, into)) {
             same++;
         }
-        return same;
+        VarHandle.acquireFence(); // the tags were read before this further look
+        boolean changed = memory.getLong(Runs.base(place) + Runs.SEQUENCE) != into.sequences[look]
+                || slabs.life(place) != into.lives[look];
+        return changed ? UNSTABLE : same;
     }
 
-    private static boolean isSame(int block, Match into) {
-        return into.rows[block * Match.ROW_LONGS + Match.ROW_TAG]
-                == into.keys.getLong(block * PrefixIndex.KEY_BYTES + TAG_IN_KEY);
-    }
-
-    /** Whether extents of one segment and generation are live; stale ones become {@link Extent#NONE} in their rows. */
-    private static boolean isLive(Generations generations, int column, int from, int to, long[] rows) {
-        long extent = rows[from * Match.ROW_LONGS + column];
-        if (extent == Extent.NONE || Runs.isLive(generations, extent)) {
-            return extent != Extent.NONE;
-        }
-        for (int block = from; block < to; block++) {
-            rows[block * Match.ROW_LONGS + column] = Extent.NONE;
-        }
-        return false;
+    private static long tag(int block, Match into) {
+        return into.keys.getLong(block * PrefixIndex.KEY_BYTES + TAG_IN_KEY);
     }
 
     /** The careful look-up: as {@link #walk}, but what it does not find is certainly absent. */
@@ -299,7 +355,7 @@ final class Matcher {
         long sequence = memory.getLongAcquire(base + Runs.SEQUENCE);
         boolean same = Place.offset(place) < memory.getIntAcquire(base + Runs.COUNT)
                 && memory.getInt(base + Runs.NAMESPACE) == namespace
-                && memory.getLong(Runs.block(place) + Runs.TAG) == tag;
+                && memory.getLong(Runs.tagOffset(place)) == tag;
         boolean live = same && runs.isLive(place);
         VarHandle.acquireFence();
         if ((sequence & 1) != 0 || memory.getLong(base + Runs.SEQUENCE) != sequence || slabs.life(place) != life) {

@@ -23,7 +23,7 @@ import org.agrona.DirectBuffer;
  * whoever reads the block checks the full key or the checksum that covers it.
  *
  * <p>Memory is reserved up front and bounded: the directory takes 16 bytes for each of {@code blocksMax / 0.6} slots,
- * runs take 41 bytes a block where full and 160 at worst. What doesn't fit is answered with
+ * runs take 45 bytes a block where full and 176 at worst. What doesn't fit is answered with
  * {@link Publication#FULL}, never with an exception.
  *
  * <p>Threads: {@link #match}, {@link #contains} and the counters may be called by any thread at any time, without lock

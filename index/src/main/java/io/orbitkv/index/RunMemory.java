@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * memory   slabs of 256 KiB = 4096 units of 64 bytes; a slab holds runs of one class while it holds any
  * class    0    1    2    3
  * blocks   1    4   16   64     capacity of a run
- * units    2    4   11   41     see {@link Runs} for what is in them
+ * units    2    4   12   45     see {@link Runs} for what is in them
  *
  * life of a slab (8 bytes, read by anybody):
  *  63                3 2     1  0
@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * read a run: memory that changed its class in between is noticed.
  *
  * <p>Bound: the memory holds {@link #BYTES_PER_BLOCK_MAX} bytes for every block, which is above the worst ratio of a
- * run that has just grown (17 blocks in 41 units: 155 bytes a block), and one slab a class on top.
+ * run that has just grown (17 blocks in 45 units: 170 bytes a block), and one slab a class on top.
  *
  * <p>Single writer; lives and run contents are read by any thread.
  */
@@ -39,12 +39,12 @@ final class RunMemory implements AutoCloseable {
     static final int SLAB_UNITS = 4096;
     static final int SLAB_SHIFT = 12;
     static final long SLAB_BYTES = (long) SLAB_UNITS * UNIT_BYTES;
-    static final long BYTES_PER_BLOCK_MAX = 160;
+    static final long BYTES_PER_BLOCK_MAX = 176;
 
     /** Behind the last run, so that a reader may touch a line more than a short run has. */
     static final long TOUCH_SLACK_BYTES = MemoryRegion.PAGE_BYTES;
 
-    private static final int[] UNITS = {2, 4, 11, 41};
+    private static final int[] UNITS = {2, 4, 12, 45};
     private static final int NO_SLAB = -1;
     private static final int NO_RUN = -1;
     private static final int UNASSIGNED = -1;

@@ -17,22 +17,30 @@ import java.util.concurrent.atomic.AtomicLong;
  * 16  4 depth         of the first block: blocks before it in its prefix, as far as the index knew them
  * 20  4 reserved
  * 24  8 parent tag    of the block before the first one; 0: none, or not known     (while free: next free run)
- * 32  8 host turns    one bit a block: its host extent has another segment or generation than the block before it
- * 40  8 NVMe turns    the same of NVMe extents; bits of block 0 and from the count on mean nothing
+ * 32  8 turns         one bit a block: in some tier its extent has another segment or generation than the block before
+ *                     it; bits of block 0 and from the count on mean nothing
+ * 40  8 last tag      of the block appended last
  * 48 16 reserved
- * 64 24 a block, capacity times:
- *        0 8 tag          bytes 8..16 of the key
- *        8 8 host extent
- *       16 8 NVMe extent
- *  .  8 a block, capacity times; apart, because a query, which asks for extents only, is as fast as memory is read:
+ * 64  4 a block, capacity times, 16 at least: pages, which with the extents at turns say all of what extents say
+ *        0 2 host page    of its extent there
+ *        2 2 NVMe page
+ *  . 16 a block, capacity times:
+ *        0 8 host extent
+ *        8 8 NVMe extent
+ *  .  8 a block, capacity times: tag, bytes 8..16 of the key
+ *  .  8 a block, capacity times:
  *        0 4 bytes        stored bytes of the block
  *        4 4 checksum
  *  .  8 a block, capacity times: bytes 0..8 of the key, for the writer, which finds directory slots by them
  * </pre>
  *
+ * <p>Each has a place of its own, because a query is as fast as memory is read: it reads header, pages, and extents
+ * where they turn.
+ *
  * <p>Reader protocol: life of the slab, sequence (acquire), count (acquire), blocks, acquire fence, sequence and life
- * again; a difference voids all that was read. An append needs no new sequence, because the count is stored last; an
- * extent that turns nothing is replaced by one aligned store. Whatever else changes a run makes its sequence odd first.
+ * again; a difference voids all that was read. An append needs no new sequence, because the count is stored last; a
+ * reader may see the last tag of a block later than those that it counts. Whatever else changes a run makes its sequence
+ * odd first.
  *
  * <p>Single writer: every method that stores is the writer's.
  */
@@ -46,18 +54,20 @@ final class Runs implements AutoCloseable {
     static final int DEPTH = 16;
     static final int PARENT_TAG = 24;
     static final int LINK = PARENT_TAG;
-    static final int HOST_TURNS = 32;
-    static final int NVME_TURNS = 40;
+    static final int TURNS = 32;
+    static final int LAST_TAG = 40;
     static final int HEADER_BYTES = 64;
 
-    static final int BLOCK_BYTES = 24;
-    static final int TAG = 0;
-    static final int HOST = 8;
-    static final int NVME = 16;
+    static final int PAGES_BYTES = 4;
+    static final int EXTENTS_BYTES = 16;
+    static final int HOST = 0;
+    static final int NVME = 8;
 
     /** Of an extent, all but the page: what blocks between two turns have in common. */
-    private static final long SEGMENT_AND_GENERATION =
-            ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
+    static final long SEGMENT_AND_GENERATION = ~(Extent.pack(0, 0, 1) ^ Extent.pack(0, Extent.PAGES_MAX - 1, 1));
+
+    /** Keeps what follows the pages aligned. */
+    private static final int PAGES_BYTES_MIN = 16;
 
     private static final long CHECKSUM_MASK = 0xffff_ffffL;
 
@@ -80,21 +90,36 @@ final class Runs implements AutoCloseable {
         return Place.unit(place) * RunMemory.UNIT_BYTES;
     }
 
-    /** Offset of the block at a place. */
-    static long block(long place) {
-        return base(place) + HEADER_BYTES + (long) Place.offset(place) * BLOCK_BYTES;
+    /** Offset of the pages of the block at a place. */
+    static long pages(long place) {
+        return base(place) + HEADER_BYTES + (long) Place.offset(place) * PAGES_BYTES;
+    }
+
+    /** Offset of the extents of the block at a place. */
+    static long extents(long place) {
+        int pagesBytes = Math.max(PAGES_BYTES_MIN, RunMemory.capacity(Place.sizeClass(place)) * PAGES_BYTES);
+        return base(place) + HEADER_BYTES + pagesBytes + (long) Place.offset(place) * EXTENTS_BYTES;
+    }
+
+    /** Offset of the tag of the block at a place. */
+    static long tagOffset(long place) {
+        return behindExtents(place, 0);
     }
 
     /** Offset of bytes and checksum of the block at a place. */
     static long sizeOffset(long place) {
-        return base(place)
-                + HEADER_BYTES
-                + (long) RunMemory.capacity(Place.sizeClass(place)) * BLOCK_BYTES
-                + (long) Place.offset(place) * Long.BYTES;
+        return behindExtents(place, 1);
     }
 
     private static long key0Offset(long place) {
-        return sizeOffset(place) + (long) RunMemory.capacity(Place.sizeClass(place)) * Long.BYTES;
+        return behindExtents(place, 2);
+    }
+
+    private static long behindExtents(long place, int columns) {
+        long capacity = RunMemory.capacity(Place.sizeClass(place));
+        return extents(Place.runOf(place))
+                + capacity * (EXTENTS_BYTES + columns * Long.BYTES)
+                + (long) Place.offset(place) * Long.BYTES;
     }
 
     /** Bytes and checksum of a block in one word: on a little-endian machine the bytes are its low half. */
@@ -132,7 +157,7 @@ final class Runs implements AutoCloseable {
     }
 
     long tag(long place) {
-        return memory.getLong(block(place) + TAG);
+        return memory.getLong(tagOffset(place));
     }
 
     long key0(long place) {
@@ -140,7 +165,7 @@ final class Runs implements AutoCloseable {
     }
 
     long extent(long place, Tier tier) {
-        return memory.getLong(block(place) + (tier == Tier.HOST ? HOST : NVME));
+        return memory.getLong(extents(place) + column(tier));
     }
 
     int bytes(long place) {
@@ -153,8 +178,8 @@ final class Runs implements AutoCloseable {
 
     /** Whether the block at a place lies in some tier. */
     boolean isLive(long place) {
-        long block = block(place);
-        return isLive(host, memory.getLong(block + HOST)) || isLive(nvme, memory.getLong(block + NVME));
+        long extents = extents(place);
+        return isLive(host, memory.getLong(extents + HOST)) || isLive(nvme, memory.getLong(extents + NVME));
     }
 
     /** Whether the block at a place lies in a tier. */
@@ -182,8 +207,7 @@ final class Runs implements AutoCloseable {
         memory.putInt(base + NAMESPACE, namespace);
         memory.putInt(base + DEPTH, depth);
         memory.putLong(base + PARENT_TAG, parentTag);
-        memory.putLong(base + HOST_TURNS, 0);
-        memory.putLong(base + NVME_TURNS, 0);
+        memory.putLong(base + TURNS, 0);
         endChange(run);
         return run;
     }
@@ -197,7 +221,8 @@ final class Runs implements AutoCloseable {
         int count = count(run);
         long place = Place.runOf(run) | count;
         memory.putLong(key0Offset(place), key0);
-        memory.putLong(block(place) + TAG, tag);
+        memory.putLong(tagOffset(place), tag);
+        memory.putLong(base(run) + LAST_TAG, tag);
         putContent(place, tier, extent, size);
         memory.putIntRelease(base(run) + COUNT, count + 1); // partner: the reader's acquire of the count
         return place;
@@ -211,77 +236,61 @@ final class Runs implements AutoCloseable {
     }
 
     private void putContent(long place, Tier tier, long extent, long size) {
-        long block = block(place);
-        memory.putLong(block + HOST, tier == Tier.HOST ? extent : Extent.NONE);
-        memory.putLong(block + NVME, tier == Tier.NVME ? extent : Extent.NONE);
         memory.putLong(sizeOffset(place), size);
-        putTurns(place, HOST, turns(place, HOST, memory.getLong(block + HOST)));
-        putTurns(place, NVME, turns(place, NVME, memory.getLong(block + NVME)));
+        putExtents(place, tier == Tier.HOST ? extent : Extent.NONE, tier == Tier.NVME ? extent : Extent.NONE);
     }
 
     /** Sets one extent of a block whose content stays the same. */
     void setExtent(long place, Tier tier, long extent) {
-        setExtent(place, tier == Tier.HOST ? HOST : NVME, extent);
+        long hostExtent = tier == Tier.HOST ? extent : extent(place, Tier.HOST);
+        long nvmeExtent = tier == Tier.NVME ? extent : extent(place, Tier.NVME);
+        beginChange(place);
+        putExtents(place, hostExtent, nvmeExtent);
+        endChange(place);
     }
 
-    private void setExtent(long place, int column, long extent) {
-        long turns = turns(place, column, extent);
-        if (turns == getTurns(place, column)) {
-            // Partner: the reader's acquire of the generation or of what it read the place from.
-            memory.putLongRelease(block(place) + column, extent);
-        } else {
-            beginChange(place);
-            memory.putLong(block(place) + column, extent);
-            putTurns(place, column, turns);
-            endChange(place);
-        }
-    }
-
-    /** What a column's turns are once the block at a place has an extent there. */
-    private long turns(long place, int column, long extent) {
+    private void putExtents(long place, long hostExtent, long nvmeExtent) {
+        long extents = extents(place);
+        memory.putInt(pages(place), Extent.page(hostExtent) | Extent.page(nvmeExtent) << Short.SIZE);
+        memory.putLong(extents + HOST, hostExtent);
+        memory.putLong(extents + NVME, nvmeExtent);
         int offset = Place.offset(place);
-        long block = block(place);
-        long turns = getTurns(place, column);
+        long turns = memory.getLong(base(place) + TURNS);
         if (offset > 0) {
-            turns = withBit(turns, offset, isTurn(memory.getLong(block - BLOCK_BYTES + column), extent));
+            turns = withBit(turns, offset, isTurn(extents));
         }
         if (offset + 1 < count(place)) {
-            turns = withBit(turns, offset + 1, isTurn(extent, memory.getLong(block + BLOCK_BYTES + column)));
+            turns = withBit(turns, offset + 1, isTurn(extents + EXTENTS_BYTES));
         }
-        return turns;
+        memory.putLong(base(place) + TURNS, turns);
     }
 
-    private static boolean isTurn(long before, long extent) {
-        return ((before ^ extent) & SEGMENT_AND_GENERATION) != 0;
+    private boolean isTurn(long extents) {
+        long before = extents - EXTENTS_BYTES;
+        long hostChange = memory.getLong(before + HOST) ^ memory.getLong(extents + HOST);
+        long nvmeChange = memory.getLong(before + NVME) ^ memory.getLong(extents + NVME);
+        return ((hostChange | nvmeChange) & SEGMENT_AND_GENERATION) != 0;
     }
 
     private static long withBit(long bits, int bit, boolean set) {
         return set ? bits | 1L << bit : bits & ~(1L << bit);
     }
 
-    private long getTurns(long place, int column) {
-        return memory.getLong(base(place) + turnsOf(column));
-    }
-
-    private void putTurns(long place, int column, long turns) {
-        memory.putLong(base(place) + turnsOf(column), turns);
-    }
-
-    private static int turnsOf(int column) {
-        return column == HOST ? HOST_TURNS : NVME_TURNS;
+    private static int column(Tier tier) {
+        return tier == Tier.HOST ? HOST : NVME;
     }
 
     /** Zeroes stale extents of a block, so that a wrapped generation can't revive them; whether it is live. */
     boolean scrub(long place) {
-        return scrub(place, HOST, host) | scrub(place, NVME, nvme);
+        return scrub(place, Tier.HOST) | scrub(place, Tier.NVME);
     }
 
-    private boolean scrub(long place, int column, Generations generations) {
-        long extent = memory.getLong(block(place) + column);
-        if (extent == Extent.NONE || generations.isLive(extent)) {
+    private boolean scrub(long place, Tier tier) {
+        long extent = extent(place, tier);
+        if (extent == Extent.NONE || isLive(place, tier)) {
             return extent != Extent.NONE;
         }
-        setExtent(place, column, Extent.NONE);
+        setExtent(place, tier, Extent.NONE);
         return false;
     }
 
@@ -296,7 +305,9 @@ final class Runs implements AutoCloseable {
         runs.lazySet(runs.get() + 1);
         long from = base(run);
         long to = base(copy);
-        memory.copyFrom(to + COUNT, memory, from + COUNT, HEADER_BYTES - COUNT + (long) count * BLOCK_BYTES);
+        memory.copyFrom(to + COUNT, memory, from + COUNT, HEADER_BYTES - COUNT + (long) count * PAGES_BYTES);
+        memory.copyFrom(extents(copy), memory, extents(run), (long) count * EXTENTS_BYTES);
+        memory.copyFrom(tagOffset(copy), memory, tagOffset(run), (long) count * Long.BYTES);
         memory.copyFrom(sizeOffset(copy), memory, sizeOffset(run), (long) count * Long.BYTES);
         memory.copyFrom(key0Offset(copy), memory, key0Offset(run), (long) count * Long.BYTES);
         endChange(copy);
@@ -306,10 +317,11 @@ final class Runs implements AutoCloseable {
         return copy;
     }
 
-    /** Cuts a run to its first blocks. */
+    /** Cuts a run to its first blocks, at least one. */
     void truncate(long run, int count) {
         beginChange(run);
         memory.putInt(base(run) + COUNT, count);
+        memory.putLong(base(run) + LAST_TAG, tag(run | count - 1));
         endChange(run);
     }
 

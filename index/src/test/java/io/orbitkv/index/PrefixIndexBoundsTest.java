@@ -64,7 +64,7 @@ class PrefixIndexBoundsTest {
                 double bytesPerBlock = (double) index.usedBytes() / blocks;
                 System.err.printf("prefixes of %d blocks: %.1f bytes a block%n", length, bytesPerBlock);
                 // Directory 27, and the slabs of the four classes that are in part empty.
-                assertTrue(bytesPerBlock < 27 + (length >= 64 ? 48 : 160) + 16.5, "bytes a block: " + bytesPerBlock);
+                assertTrue(bytesPerBlock < 27 + (length >= 64 ? 48 : 176) + 16.5, "bytes a block: " + bytesPerBlock);
                 assertEquals(Publication.FULL, publish(index, namespace, keys(2), 1, true));
             }
         }

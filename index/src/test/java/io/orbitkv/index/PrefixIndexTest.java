@@ -307,6 +307,12 @@ class PrefixIndexTest {
                 onHost += host.isLive(row.host) ? 1 : 0;
             }
             assertEquals(onHost, match.blocks(Tier.HOST), this::where);
+            int partFrom = random.nextInt(expected + 1);
+            int partTo = partFrom + random.nextInt(expected - partFrom + 1);
+            long onNvme = path.subList(from + partFrom, from + partTo).stream()
+                    .filter(node -> nvme.isLive(rows.get(node).nvme))
+                    .count();
+            assertEquals(onNvme, match.blocks(Tier.NVME, partFrom, partTo), this::where);
             Node node = any();
             assertEquals(isLive(node), index.contains(namespace, node.key, 0), this::where);
         }

@@ -10,11 +10,11 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 /**
- * Goal: a run's turns always say where its extents go over to another segment or generation, since a match looks at one
- * extent between two turns only.
+ * Goal: a run's turns always say where its extents go over to another segment or generation, since a match reads extents
+ * at turns only; and its pages and last tag are those of its blocks.
  *
  * <p>Method: random appends, changes of extents, raised generations, scrubs, moves to other classes; after each, every
- * turn is compared with what the extents themselves say.
+ * turn and page is compared with what the extents themselves say.
  */
 class RunTurnsTest {
     private static final int SEGMENTS = 6;
@@ -33,7 +33,7 @@ class RunTurnsTest {
                 Tier tier = random.nextBoolean() ? Tier.HOST : Tier.NVME;
                 Generations generations = tier == Tier.HOST ? host : nvme;
                 int segment = random.nextInt(SEGMENTS);
-                long extent = Extent.pack(segment, random.nextInt(100), generations.current(segment));
+                long extent = Extent.pack(segment, random.nextInt(Extent.PAGES_MAX), generations.current(segment));
                 switch (count == 0 ? 0 : random.nextInt(8)) {
                     case 0, 1 -> {
                         if (runs.hasRoom(run)) {
@@ -69,12 +69,21 @@ class RunTurnsTest {
     }
 
     private static void check(Runs runs, long run, int step) {
-        for (int i = 1; i < runs.count(run); i++) {
-            long hostTurns = runs.memory().getLong(Runs.base(run) + Runs.HOST_TURNS);
-            long nvmeTurns = runs.memory().getLong(Runs.base(run) + Runs.NVME_TURNS);
+        int count = runs.count(run);
+        long turns = runs.memory().getLong(Runs.base(run) + Runs.TURNS);
+        for (int i = 0; i < count; i++) {
             String where = "step " + step + ", block " + i;
-            assertEquals(isTurn(runs, run, i, Tier.HOST), (hostTurns >>> i & 1) == 1, where);
-            assertEquals(isTurn(runs, run, i, Tier.NVME), (nvmeTurns >>> i & 1) == 1, where);
+            int hostPage = Extent.page(runs.extent(run | i, Tier.HOST));
+            int nvmePage = Extent.page(runs.extent(run | i, Tier.NVME));
+            assertEquals(hostPage | nvmePage << 16, runs.memory().getInt(Runs.pages(run | i)), where);
+            if (i > 0) {
+                boolean isTurn = isTurn(runs, run, i, Tier.HOST) || isTurn(runs, run, i, Tier.NVME);
+                assertEquals(isTurn, (turns >>> i & 1) == 1, where);
+            }
+        }
+        if (count > 0) {
+            long lastTag = runs.memory().getLong(Runs.base(run) + Runs.LAST_TAG);
+            assertEquals(runs.tag(run | count - 1), lastTag, "step " + step);
         }
     }
 

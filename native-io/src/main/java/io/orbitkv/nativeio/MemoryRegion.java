@@ -23,7 +23,9 @@ public final class MemoryRegion implements AutoCloseable {
     /** Size and alignment of a huge page on x86-64 and aarch64 with 4 KiB pages, in bytes. */
     public static final long HUGE_PAGE_BYTES = 2L << 20;
 
+    private static final int CACHE_LINE_BYTES = 64;
     private static final long ARRAY_BASE = UnsafeApi.arrayBaseOffset(byte[].class);
+    private static final long INT_ARRAY_BASE = UnsafeApi.arrayBaseOffset(int[].class);
     private static final long LONG_ARRAY_BASE = UnsafeApi.arrayBaseOffset(long[].class);
 
     static {
@@ -415,6 +417,22 @@ public final class MemoryRegion implements AutoCloseable {
         UnsafeApi.putLong(null, address + offset, value);
     }
 
+    /**
+     * Reads something of each of some cache lines, to have them near soon.
+     *
+     * @param offset where the first is read
+     * @param lines how many
+     * @return a number without meaning; the caller keeps it somewhere, lest the reads be optimised away
+     */
+    public long touch(long offset, int lines) {
+        check(offset, (lines - 1L) * CACHE_LINE_BYTES + Long.BYTES);
+        long read = 0;
+        for (int line = 0; line < lines; line++) {
+            read += UnsafeApi.getLong(null, address + offset + (long) line * CACHE_LINE_BYTES);
+        }
+        return read;
+    }
+
     /** Reads eight bytes; later accesses of this thread stay after it. */
     public long getLongAcquire(long offset) {
         check(offset, Long.BYTES);
@@ -478,6 +496,14 @@ public final class MemoryRegion implements AutoCloseable {
         Objects.checkFromIndexSize(targetIndex, longs, target.length);
         long targetOffset = LONG_ARRAY_BASE + (long) targetIndex * Long.BYTES;
         UnsafeApi.copyMemory(null, address + offset, target, targetOffset, (long) longs * Long.BYTES);
+    }
+
+    /** Copies a range of this region, whose offset is a multiple of 4, into an array: each four bytes are read whole. */
+    public void copyTo(long offset, int[] target, int targetIndex, int ints) {
+        check(offset, (long) ints * Integer.BYTES);
+        Objects.checkFromIndexSize(targetIndex, ints, target.length);
+        long targetOffset = INT_ARRAY_BASE + (long) targetIndex * Integer.BYTES;
+        UnsafeApi.copyMemory(null, address + offset, target, targetOffset, (long) ints * Integer.BYTES);
     }
 
     /** Lets an Agrona buffer look at a range; it must not be used once this region is closed. */

@@ -48,6 +48,9 @@ class MemoryRegionTest {
             new Access("fill", 16, (r, o) -> r.fill(o, 16, (byte) 1)),
             new Access("copyFrom array", 16, (r, o) -> r.copyFrom(o, new byte[16], 0, 16)),
             new Access("copyTo array", 16, (r, o) -> r.copyTo(o, new byte[16], 0, 16)),
+            new Access("copyTo ints", 16, (r, o) -> r.copyTo(o, new int[4], 0, 4)),
+            new Access("copyTo longs", 16, (r, o) -> r.copyTo(o, new long[2], 0, 2)),
+            new Access("touch", 72, (r, o) -> r.touch(o, 2)),
             new Access("copyFrom itself", 16, (r, o) -> r.copyFrom(o, r, o, 16)),
             new Access("sameBytes", 16, (r, o) -> r.sameBytes(o, r, o, 16)),
             new Access("wrap", 16, (r, o) -> r.wrap(new UnsafeBuffer(0, 0), o, 16)),
@@ -89,6 +92,9 @@ class MemoryRegionTest {
             assertThrows(OrbitKvException.class, () -> region.sameBytes(0, region, 8, PAGE));
             assertThrows(IndexOutOfBoundsException.class, () -> region.copyFrom(0, new byte[4], 0, 8));
             assertThrows(IndexOutOfBoundsException.class, () -> region.copyTo(0, new byte[4], 2, 4));
+            assertThrows(IndexOutOfBoundsException.class, () -> region.copyTo(0, new int[4], 2, 4));
+            assertThrows(IndexOutOfBoundsException.class, () -> region.copyTo(0, new long[4], 2, 4));
+            assertThrows(OrbitKvException.class, () -> region.touch(0, PAGE));
             assertThrows(OrbitKvException.class, () -> MemoryRegion.anonymous(0, PageKind.SMALL, MemoryPurpose.TOOL));
             assertEquals(
                     ErrorCode.OUT_OF_MEMORY,
