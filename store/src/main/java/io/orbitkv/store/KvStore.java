@@ -220,6 +220,7 @@ public final class KvStore implements AutoCloseable {
                     clock,
                     options.probe(),
                     logOptions(options, sizes)));
+            made.keep(fill); // once more: it lets go of segments before the log is closed
             leases = made.keep(new Leases(
                     clock,
                     options.leasesMax(),

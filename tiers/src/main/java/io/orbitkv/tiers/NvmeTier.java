@@ -486,6 +486,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     }
 
     private void giveUpFailed(int segment, long now) {
+        supply.giveUpPrepared(segment);
         if (context.table.life(segment) == Life.OPEN || context.table.isSealed(segment)) {
             for (LogLane lane : lanes) {
                 lane.onGivenUp(segment);

@@ -500,6 +500,19 @@ final class SegmentSupply {
         awaitReaders(segment, nowNanos);
     }
 
+    /** The same of a segment that is ready, and whose header was to be flushed with what is written there: it gets another. */
+    void giveUpPrepared(int segment) {
+        int kept = 0;
+        for (int i = 0; i < readyCount; i++) {
+            if (ready[i] == segment) {
+                putFree(segment);
+            } else {
+                ready[kept++] = ready[i];
+            }
+        }
+        readyCount = kept;
+    }
+
     /** A segment that was opened and holds nothing. */
     void giveBack(int segment) {
         context.listener.onSegment(segment, context.table.useSequence(segment), SegmentState.FREE, 0, 0, 0);
