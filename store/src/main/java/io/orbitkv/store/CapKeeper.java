@@ -15,7 +15,7 @@ import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.NvmeTier;
 import java.util.Arrays;
 import java.util.BitSet;
-import org.agrona.concurrent.Agent;
+import java.util.concurrent.atomic.AtomicReference;
 import org.agrona.concurrent.NanoClock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,9 +30,9 @@ import org.slf4j.LoggerFactory;
  * </pre>
  *
  * <p>The catalog knows a new cap first, and what it calls absent holds nothing: a death anywhere in between leaves pages that
- * the next opening takes away, never fewer pages than the catalog says. An agent: {@link #doWork} by one thread.
+ * the next opening takes away, never fewer pages than the catalog says. One thread calls {@link #doWork}.
  */
-final class CapKeeper implements Agent {
+final class CapKeeper {
     private static final Logger LOG = LoggerFactory.getLogger(CapKeeper.class);
 
     /** How often foreign files are looked for; what promise 5 calls "at most 5 s ago", with time to spare for the look. */
@@ -60,8 +60,11 @@ final class CapKeeper implements Agent {
     private final WindowProbe probe;
     private final int placesEach;
 
-    /** Segments whose pages are gone. Guarded by this, as all that is not final or volatile below. */
+    /** Segments whose pages are gone. Of the keeping thread, as all that is not final or volatile below. */
     private final BitSet absent = new BitSet();
+
+    /** What a new cap gives, until the keeping thread has taken it over. */
+    private final AtomicReference<Budget> changed = new AtomicReference<>();
 
     private final Share[] shares;
     private Budget budget;
@@ -149,15 +152,10 @@ final class CapKeeper implements Agent {
         return nvme.drive(share.folder).isServing();
     }
 
-    @Override
-    public String roleName() {
-        return "orbitkv-cap";
-    }
-
-    @Override
-    public synchronized int doWork() {
+    /** One step; what it did, 0 for nothing. */
+    int doWork() {
         long now = clock.nanoTime();
-        int work = 0;
+        int work = takeChange(now);
         if (now - lookedNanos >= LOOK_NANOS) {
             look(now);
             work++;
@@ -404,12 +402,12 @@ final class CapKeeper implements Agent {
     // ---- for others ----
 
     /**
-     * Commits a new cap, which the store follows from now on. Any thread.
+     * Commits a new cap, which the store follows from now on. Any thread; it waits for nothing but the catalog.
      *
      * @throws OrbitKvException {@link ErrorCode#CAP_TOO_SMALL}: nothing was changed
      */
     synchronized void change(long capBytes) {
-        Budget changed = Budget.fitting(capBytes, catalog.identity(), catalogBytes)
+        Budget fitting = Budget.fitting(capBytes, catalog.identity(), catalogBytes)
                 .requireSegments(OpeningOptions.SEGMENTS_MIN, catalog.identity());
         probe.enter(CrashWindow.CAP_CHANGE);
         try (Catalog.Batch batch = catalog.begin()) {
@@ -418,15 +416,26 @@ final class CapKeeper implements Agent {
         } finally {
             probe.leave(CrashWindow.CAP_CHANGE);
         }
-        budget = changed;
+        changed.set(fitting);
+    }
+
+    /** A new cap is followed at once, in both directions. */
+    private int takeChange(long now) {
+        Budget fitting = changed.get();
+        if (fitting == null) {
+            return 0;
+        }
+        budget = fitting;
         for (Share share : shares) {
             share.mustMeasure = true;
         }
-        look(clock.nanoTime());
+        look(now);
         for (Share share : shares) {
             share.growTo = share.target;
         }
         say();
+        changed.compareAndSet(fitting, null); // partner: isSettled() looks at it first
+        return 1;
     }
 
     /** Says for other threads how far it has come. A drive that is out is waited for by nobody. */
@@ -461,7 +470,7 @@ final class CapKeeper implements Agent {
 
     /** Whether nothing more is to be done for the cap now, on drives in service. Any thread. */
     boolean isSettled() {
-        return isSettled;
+        return changed.get() == null && isSettled;
     }
 
     /** Whether what folders on drives in service have is within the cap, or can't be brought there. Any thread. */
@@ -488,8 +497,9 @@ final class CapKeeper implements Agent {
         return bytes;
     }
 
-    /** Measures all of it now. Any thread; walks the folders, and a drive may hang in it. */
-    synchronized CapState measure() {
+    /** Measures all of it now. The keeping thread; walks the folders, and a drive may hang in it. */
+    CapState measure() {
+        takeChange(clock.nanoTime());
         long own = 0;
         for (Share share : shares) {
             FolderBytes seen = FolderBytes.look(folders.get(share.folder));
@@ -500,8 +510,9 @@ final class CapKeeper implements Agent {
         return new CapState(capBytes(), own, foreignBytes(), condition);
     }
 
-    /** Most bytes that a snapshot may take in each folder, at a stop. */
-    synchronized long snapshotBytesMax() {
+    /** Most bytes that a snapshot may take in each folder, at a stop. The keeping thread has ended. */
+    long snapshotBytesMax() {
+        takeChange(clock.nanoTime());
         long most = budget.snapshotBytes();
         for (Share share : shares) {
             FolderBytes seen = FolderBytes.look(folders.get(share.folder));

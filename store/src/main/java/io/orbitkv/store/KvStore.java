@@ -31,7 +31,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.DirectBuffer;
-import org.agrona.concurrent.CompositeAgent;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
 import org.slf4j.Logger;
@@ -270,7 +269,7 @@ public final class KvStore implements AutoCloseable {
                     new DriveScrub(writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf, fill);
             scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
             driver = drivers.start(nvme, upkeep, keeper);
-            ownBytes.askWith(driver.startBeside(new CompositeAgent(cap, ownBytes)));
+            ownBytes.askWith(driver.startBeside(ownBytes));
             driver.startAtRest(scrub);
             if (admission.isSelective()) {
                 driver.startBeside(admission);
@@ -733,7 +732,8 @@ public final class KvStore implements AutoCloseable {
      * drives. Blocks are given up for a smaller cap, the segments that eviction prefers first. A larger one gives the store
      * pages as far as its files have places, which is what the largest cap of its openings asked for; for more, the next
      * opening makes places. The next opening keeps the cap unless it asks for another. A drive that is out of service is
-     * not waited for: its share follows when it is back. One that hangs in the catalog keeps this call until it answers.
+     * not waited for: its share follows when it is back. One that hangs in the catalog keeps this call until it answers; a look at
+     * the folders at the end takes 5 s more at most.
      *
      * @param bytes the new cap, as {@link StoreOptions#capBytes(long)}; at least what holds 8 segments
      * @param timeoutMillis longest wait, 0 to 600,000; what is not done by then goes on

@@ -5,7 +5,7 @@ import org.agrona.concurrent.NanoClock;
 
 /**
  * How the data folders stand to the cap. Looking walks them, so an answer serves for a while; and a drive may hang in it, so
- * where there is a thread for it, whoever asks waits for that thread a little and then takes the last answer.
+ * where there is a thread for it, the one that keeps the cap, whoever asks waits for it a little and then takes the last answer.
  */
 final class OwnBytes implements Agent {
     private static final long SERVES_NANOS = 1_000_000_000;
@@ -78,16 +78,17 @@ final class OwnBytes implements Agent {
         return seen != null ? seen : new CapState(cap.capBytes(), 0, cap.foreignBytes(), cap.condition());
     }
 
-    /** Looks when somebody has asked. */
+    /** Keeps the cap, and looks when somebody has asked. */
     @Override
     public int doWork() {
+        int work = cap.doWork();
         synchronized (this) {
             if (asked == answered) {
-                return 0;
+                return work;
             }
         }
         look();
-        return 1;
+        return work + 1;
     }
 
     private CapState look() {

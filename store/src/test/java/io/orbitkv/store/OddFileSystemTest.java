@@ -35,7 +35,7 @@ class OddFileSystemTest {
                 }
                 assertEquals(SyncOutcome.REACHED, store.sync(store.acceptedPosition(), Level.DURABLE, 60_000));
             }
-            try (KvStore store = KvStore.open(options);
+            try (KvStore store = WholeStore.open(options);
                     Prompts prompts = new Prompts(store, BLOCKS)) {
                 assertEquals(OpeningKind.CLEAN, store.openReport().kind());
                 for (int i = 0; i < PROMPTS; i++) {

@@ -13,6 +13,9 @@ import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.tiers.TierState;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -69,6 +72,7 @@ class StalledDriveTest {
         options.folders().forEach(path -> real.add(HostFolder.open(path)));
         real.forEach(folder -> drives.add(new StallingFolder(folder)));
         store = KvStore.open(options, new DataFolders(drives));
+        assertTrue(store.awaitWhole(60_000), "the index is never whole");
         family = store.openFamily(Modelled.family(BLOCK_BYTES).build());
         payloadSeed = Gen.mix(family.shard(0).namespace().id64());
     }
@@ -229,12 +233,70 @@ class StalledDriveTest {
         assertTrue(all >= PROMPTS - 10, "lost with the outage: " + all + " of " + PROMPTS);
     }
 
+    /** The cap is shared by the drives, whatever they do: each follows as soon as it serves. */
+    @Test
+    void aSmallerCapIsFollowedByTheDriveThatServesAndLaterByTheOther() {
+        open(2);
+        fill();
+        fill(); // more than the cap holds
+        long smaller = 2L * (12 << 20);
+        drives.get(1).stallTransfers();
+        for (int i = 0; i < 30; i++) {
+            saved();
+        }
+        awaitState(1, TierState.OUT);
+        long start = System.nanoTime();
+        CapState state = store.capBytes(smaller, 120_000);
+        assertTrue(System.nanoTime() - start < 60_000_000_000L, "the drive that is out is waited for");
+        assertEquals(smaller, state.capBytes());
+        assertEquals(CapCondition.SHRINKING, state.condition(), "the other drive still has what it had");
+        assertTrue(allocated(0) <= smaller / 2, "the drive that serves is over its share: " + allocated(0));
+        assertTrue(allocated(1) > smaller / 2, "a drive that is out was changed");
+        saved();
+        assertEquals(BLOCKS, result.accepted());
+        drives.get(1).release();
+        awaitState(1, TierState.SERVING);
+        await(() -> store.capBytes(smaller, 1_000).isWithin(), "never within the cap");
+        assertTrue(allocated(1) <= smaller / 2, "over its share: " + allocated(1));
+        store.capBytes(2L * (24 << 20), 60_000);
+        await(() -> store.stats().capCondition() == CapCondition.WITHIN, "the segments never come back");
+        Prompt last = saved();
+        assertEquals(BLOCKS, restore(last));
+    }
+
+    private long allocated(int drive) {
+        return drives.get(drive).allocatedBytes("");
+    }
+
+    /** Room for no segment on one drive: the other takes all that is saved. */
+    @Test
+    void aStarvedDriveLeavesTheWritingToTheOther() throws IOException {
+        open(2);
+        Path foreign = options.folders().get(0).resolve("foreign");
+        Files.write(foreign, new byte[24 << 20]);
+        await(() -> store.stats().foreignBytes() >= 24 << 20, "the foreign file is not seen");
+        await(() -> allocated(0) <= 26 << 20, "the drive gives nothing up: " + allocated(0));
+        for (int i = 0; i < 100; i++) {
+            await(
+                    () -> {
+                        saved();
+                        return result.admitted() == BLOCKS;
+                    },
+                    "not admitted");
+            assertEquals(SyncOutcome.REACHED, store.sync(result.position(), Level.DURABLE, 60_000));
+        }
+        assertEquals(0, store.stats().savedWithoutDriveBlocks());
+        Files.delete(foreign);
+    }
+
     @Test
     void aStoreOnAHungDriveClosesAndItsMemoryStaysUntilTheDriveHasLetGo() {
         open(1);
         fill();
         drives.get(0).stall();
         assertEquals(0, restore(prompts.get(0)));
+        LockSupport.parkNanos(1_100_000_000); // so that a look at the folder hangs too
+        assertTrue(store.stats().ownBytes() > 0);
         memory.fill(0, memory.bytes(), CANARY);
         store.close();
         assertEquals(1, KvStore.closedUndrained());

@@ -17,8 +17,10 @@ import java.util.function.BooleanSupplier;
 public final class StallingFolder implements DataFolder {
     private final DataFolder real;
 
-    /** Guarded by this. */
+    /** Guarded by this, as the next. */
     private boolean stalled;
+
+    private boolean looksToo;
 
     /** A folder that does not hang yet. */
     public StallingFolder(DataFolder real) {
@@ -28,6 +30,13 @@ public final class StallingFolder implements DataFolder {
     /** The drive hangs from now on. */
     public synchronized void stall() {
         stalled = true;
+        looksToo = true;
+    }
+
+    /** Transfers hang from now on, and looks at the folder don't, as with a file system that is frozen. */
+    public synchronized void stallTransfers() {
+        stalled = true;
+        looksToo = false;
     }
 
     /** The drive does what it was asked meanwhile. */
@@ -42,7 +51,7 @@ public final class StallingFolder implements DataFolder {
 
     private synchronized void awaitRelease() {
         boolean interrupted = false;
-        while (stalled) {
+        while (stalled && looksToo) {
             try {
                 wait();
             } catch (InterruptedException e) {
