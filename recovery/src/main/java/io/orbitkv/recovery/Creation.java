@@ -127,10 +127,13 @@ final class Creation {
         }
     }
 
-    /** Makes a folder anew that the store has lost: its segments are free, all else is as in the other folders. */
-    void remake(int number, CapPlan plan, Catalog catalog) {
+    /**
+     * Makes a folder anew that the store has lost: its segments are free, all else is as in the other folders. Places of a
+     * larger cap come later: the catalog has to hear of them before files get them.
+     */
+    void remake(int number, CapPlan plan, LogGeometry asItIs, Catalog catalog) {
         Budget budget = budgetOf(plan.contents());
-        makeFiles(number, Opening.geometry(plan.contents().identity()), budget, plan.absent());
+        makeFiles(number, asItIs, budget, plan.absent());
         catalog.add(number, FolderNames.catalogPath(folders.get(number)), budget.catalogBytes());
         end(folders.get(number));
     }

@@ -222,7 +222,7 @@ public final class Opening {
                     set.isUnused()
                             ? which + " was not made to its end, and the store was never used: it is made anew"
                             : which + " holds nothing of the store, so its blocks are lost: it is made anew");
-            creation.remake(number, plan, catalog);
+            creation.remake(number, plan, geometry(set.copies().together().identity()), catalog);
         });
     }
 

@@ -219,7 +219,6 @@ public final class KvStore implements AutoCloseable {
                     clock,
                     options.probe(),
                     logOptions(options, sizes)));
-            made.keep(fill); // once more: it lets go of segments before the log is closed
             leases = made.keep(new Leases(
                     clock,
                     options.leasesMax(),
@@ -269,6 +268,8 @@ public final class KvStore implements AutoCloseable {
                     new DriveScrub(writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf, fill);
             scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
             driver = drivers.start(nvme, upkeep, keeper);
+            AutoCloseable agents = this::stopAgents; // before what they work on
+            made.keep(agents);
             ownBytes.askWith(driver.startBeside(ownBytes));
             driver.startAtRest(scrub);
             if (admission.isSelective()) {
@@ -281,6 +282,12 @@ public final class KvStore implements AutoCloseable {
         } finally {
             made.close();
         }
+    }
+
+    /** Of an opening that fails. */
+    private void stopAgents() {
+        driver.stop();
+        driver.finish(() -> {}, FINISH_UNCLEAN_NANOS_MAX);
     }
 
     /** Until what is there is no more than the cap; an opening with a smaller cap gives up segments first. */

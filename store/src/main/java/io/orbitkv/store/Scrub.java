@@ -1,5 +1,7 @@
 package io.orbitkv.store;
 
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.NanoClock;
 
@@ -32,19 +34,22 @@ final class Scrub implements Agent, AutoCloseable {
 
     @Override
     public int doWork() {
-        long done = 0;
-        while (done < STEP_BYTES_MAX && hostPace.mayRead(clock.nanoTime())) {
-            long bytes = host.step();
-            hostPace.read(bytes);
-            done += bytes;
-        }
-        done = 0;
-        while (done < STEP_BYTES_MAX && drivePace.mayRead(clock.nanoTime())) {
-            long bytes = drive.step();
-            drivePace.read(bytes);
-            done += bytes;
-        }
+        work(hostPace, host::step, host.passes);
+        work(drivePace, drive::step, drive.passes);
         return 0;
+    }
+
+    private void work(ScrubPace pace, LongSupplier step, AtomicLong passes) {
+        long done = 0;
+        while (done < STEP_BYTES_MAX && pace.mayRead(clock.nanoTime())) {
+            long before = passes.get();
+            long bytes = step.getAsLong();
+            pace.read(bytes);
+            done += bytes;
+            if (passes.get() != before) {
+                pace.passEnded();
+            }
+        }
     }
 
     ScrubStats stats() {

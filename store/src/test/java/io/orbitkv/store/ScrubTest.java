@@ -31,7 +31,7 @@ class ScrubTest {
     private static final int BLOCK_BYTES = 7_000;
     private static final int PROMPT_BLOCKS = 4;
     private static final long FAST = 1L << 30;
-    private static final long WAIT_NANOS = 60_000_000_000L;
+    private static final long WAIT_NANOS = 180_000_000_000L;
 
     private final Gen gen = new Gen(Seed.of(ScrubTest.class));
     private final TestFolders folders = new TestFolders();
@@ -164,8 +164,10 @@ class ScrubTest {
     void theRateIsKept() {
         SimulatedClock clock = new SimulatedClock();
         SimulatedFolder folder = new SimulatedFolder(1, folders.make("rate"), clock);
+        long hostRate = ScrubPace.PASS_BYTES_MIN / 4; // a small store: four seconds a pass, and one
+        long driveRate = ScrubPace.PASS_BYTES_MIN;
         StoreOptions options =
-                options(Path.of("simulated")).scrubHostBytesPerSecond(64 * KIB).scrubDriveBytesPerSecond(256 * KIB);
+                options(Path.of("simulated")).scrubHostBytesPerSecond(hostRate).scrubDriveBytesPerSecond(driveRate);
         try (KvStore store = KvStore.openStepped(options, folder, clock, 1);
                 Modelled modelled = fill(store, 20)) {
             for (int i = 0; i < 200; i++) { // whatever was saved up is used
@@ -174,18 +176,37 @@ class ScrubTest {
             }
             ScrubStats before = store.stats().scrub();
             long start = clock.nanoTime();
-            while (clock.nanoTime() - start < 10_000_000_000L) {
+            while (clock.nanoTime() - start < 40_000_000_000L) {
                 clock.advance(10_000_000);
                 store.step();
             }
             ScrubStats after = store.stats().scrub();
             double seconds = (clock.nanoTime() - start) / 1e9;
-            double host = (after.hostBytes() - before.hostBytes()) / seconds;
-            double drive = (after.driveBytes() - before.driveBytes()) / seconds;
-            assertTrue(host <= 65 * KIB && host > 16 * KIB, host + " bytes of host memory a second");
-            assertTrue(drive <= 257 * KIB && drive > 64 * KIB, drive + " bytes of the drive a second");
+            double host = (after.hostPasses() - before.hostPasses()) / seconds;
+            double drive = (after.drivePasses() - before.drivePasses()) / seconds;
+            assertTrue(host <= 0.28 && host >= 0.2, host + " passes a second over host memory");
+            assertTrue(drive <= 1.03 && drive >= 0.8, drive + " passes a second over the drive");
+            assertTrue(after.hostBytes() > before.hostBytes() && after.driveBytes() > before.driveBytes());
             assertEquals(0, after.hostFound() + after.driveFound());
         }
+    }
+
+    @Test
+    void whatIsReadIsPaidFor() {
+        ScrubPace pace = new ScrubPace(MIB, 0);
+        long read = 0;
+        for (long now = 0; now <= 100_000_000_000L; now += 10_000_000) {
+            while (pace.mayRead(now)) {
+                pace.read(100_000);
+                read += 100_000;
+            }
+        }
+        assertTrue(Math.abs(read - 100 * MIB) <= 200_000, read + " bytes in 100 s at " + MIB + " a second");
+        pace.passEnded();
+        assertTrue(pace.mayRead(100_500_000_000L), "more than the least cost of a pass was read: nothing is owed");
+        pace.passEnded();
+        assertFalse(pace.mayRead(112_000_000_000L), "a pass over nothing costs " + ScrubPace.PASS_BYTES_MIN);
+        assertTrue(pace.mayRead(120_000_000_000L));
     }
 
     /** Segments of both tiers are given up all the time, under its hands: nothing of that is damage. */

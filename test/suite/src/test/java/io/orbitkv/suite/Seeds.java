@@ -3,6 +3,7 @@ package io.orbitkv.suite;
 import io.orbitkv.kit.Fault;
 import io.orbitkv.nativeio.CrashWindow;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -117,8 +118,12 @@ final class Seeds {
         SeedRunner runner = SeedRunner.ofRange(first, count, failuresMax);
         Thread running = new Thread(() -> runner.run(threads), "seeds");
         running.start();
+        int named = 0;
         for (long said = start; running.isAlive(); running.join(LOOK_MILLIS)) {
             long now = System.nanoTime();
+            for (List<SeedOutcome> failed = runner.failures(); named < failed.size(); named++) {
+                System.err.println("failed: " + failed.get(named).of().command());
+            }
             if (now - said >= PROGRESS_NANOS) {
                 said = now;
                 System.err.printf(

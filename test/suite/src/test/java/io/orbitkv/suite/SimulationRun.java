@@ -115,7 +115,8 @@ final class SimulationRun implements AutoCloseable {
 
     /**
      * By segment: its use when the store died, where it does not flush before it puts a segment to another: a power loss may
-     * take the header that would prove that an earlier use had ended. Empty otherwise; {@link #UNKNOWN} after a death in a stop.
+     * take the header that would prove that an earlier use had ended. Empty otherwise; {@link #UNKNOWN} after a death in a stop, and
+     * after a stop beside a failed drive.
      */
     private Map<Integer, Long> usesAtDeath = Map.of();
     /** The cap changes now and then, at openings and between. */
@@ -486,10 +487,10 @@ final class SimulationRun implements AutoCloseable {
         store = null;
         usesAtDeath = durability.flushesBeforeReuse() ? Map.of() : UNKNOWN;
         stopping.close();
-        usesAtDeath = Map.of();
         check.foundWrongForGood();
         stoppedCleanly = !drive.mayBeOutOfService();
-        if (stoppedCleanly) {
+        if (stoppedCleanly) { // otherwise headers may wait for a flush until the store is open again
+            usesAtDeath = Map.of();
             ledger.allDurable();
         }
         reopen();

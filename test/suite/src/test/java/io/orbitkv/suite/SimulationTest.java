@@ -118,6 +118,18 @@ class SimulationTest {
         requireGoodOnGoodDrive(101_522);
     }
 
+    /** The machine dies while an opening waits for its smaller cap: the agents are stopped before their memory goes. */
+    @Test
+    void diesWhileAnOpeningShrinks() {
+        requireGood(SeedOutcome.run(SimulationCase.of(1_057)));
+    }
+
+    /** Power is lost while a lost folder is made anew, in an opening with a larger cap that nobody has heard of yet. */
+    @Test
+    void losesPowerInTheMakingOfALostFolderUnderALargerCap() {
+        requireGood(SeedOutcome.run(SimulationCase.of(2_456)));
+    }
+
     @ParameterizedTest(name = "seed {0}")
     @ValueSource(longs = {3, 17, 91, 140, 199})
     void sameSeedGivesTheSameHistory(long seed) {
