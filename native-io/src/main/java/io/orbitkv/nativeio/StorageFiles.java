@@ -153,8 +153,8 @@ public final class StorageFiles {
 
     /** What file systems without fallocate need: zeros behind what the file holds; 0, or an errno. */
     private static int writeZeros(int fd, long bytes) {
-        try (MemoryRegion zeros = MemoryRegion.anonymous(
-                MemoryRegion.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+        try (MemoryRegion zeros =
+                MemoryRegion.anonymous(MemoryRegion.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
             long address = zeros.address(0, MemoryRegion.PAGE_BYTES);
             for (long done = LibC.lseek(fd, 0, LibC.SEEK_END); done < bytes; ) {
                 int piece = (int) Math.min(MemoryRegion.PAGE_BYTES, bytes - done);

@@ -144,11 +144,7 @@ public final class KvStore implements AutoCloseable {
     /** Opens the store of folders that are the store's from now on. */
     static KvStore open(StoreOptions options, DataFolders folders) {
         return new KvStore(
-                options.copy(),
-                folders,
-                OpeningOptions.of(options.capBytes()),
-                SystemNanoClock.INSTANCE,
-                Threads::new);
+                options.copy(), folders, OpeningOptions.of(options.capBytes()), SystemNanoClock.INSTANCE, Threads::new);
     }
 
     /**
@@ -226,7 +222,8 @@ public final class KvStore implements AutoCloseable {
                     options.leaseMillis() * 1_000_000));
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
-            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count(), folders.get(0)::newReader));
+            workspaces = made.keep(
+                    new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count(), folders.get(0)::newReader));
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(
                     options, Sizes.logBlocks(options, opened.geometry().totalBytes())));

@@ -9,8 +9,8 @@ import io.orbitkv.nativeio.Tier;
 import io.orbitkv.tiers.Drives;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import org.agrona.DirectBuffer;
 import java.util.List;
+import org.agrona.DirectBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

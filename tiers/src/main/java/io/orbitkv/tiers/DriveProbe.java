@@ -93,7 +93,8 @@ final class DriveProbe {
     private int written() {
         int segments = context.geometry.segments();
         for (int i = context.drive; i < segments; i += context.geometry.folders()) {
-            if (context.table.useSequence(i) != 0 && context.table.life(i) != Life.ABSENT) { // that would get a page again
+            if (context.table.useSequence(i) != 0
+                    && context.table.life(i) != Life.ABSENT) { // that would get a page again
                 return i;
             }
         }
@@ -152,9 +153,7 @@ final class DriveProbe {
 
     /** Too late is bad, whoever has seen it first. */
     private boolean isBad(long nowNanos) {
-        return bad
-                || context.state() != TierState.RETURNING
-                || nowNanos - began > context.options.driveTimeoutNanos();
+        return bad || context.state() != TierState.RETURNING || nowNanos - began > context.options.driveTimeoutNanos();
     }
 
     private int rest(long nowNanos) {

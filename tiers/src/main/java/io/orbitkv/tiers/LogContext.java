@@ -71,8 +71,8 @@ final class LogContext implements AutoCloseable {
         this.listener = listener;
         this.probe = probe;
         this.lanes = lanes(geometry, options);
-        this.exchange = new SegmentExchange(
-                present(initial), Math.min(geometry.segmentsPerFolder(), lanes + SPARE_SEGMENTS));
+        this.exchange =
+                new SegmentExchange(present(initial), Math.min(geometry.segmentsPerFolder(), lanes + SPARE_SEGMENTS));
         long pages = (lanes + 1L) * lanePages(geometry) + SegmentSupply.PREPARED_MAX + DriveProbe.PAGES;
         Resources made = new Resources();
         try {

@@ -53,6 +53,7 @@ final class LogLane {
 
     /** The drive went out under a batch: what lies behind the last whole one is unknown, so nothing more is appended. */
     private boolean broken;
+
     private long nowNanos;
 
     // ---- queued blocks that were looked at ----

@@ -112,7 +112,17 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         this.clock = clock;
         this.context = new LogContext(
-                drive, geometry, initial, shared, generations, host, listener, probe, options, folders.get(drive), clock);
+                drive,
+                geometry,
+                initial,
+                shared,
+                generations,
+                host,
+                listener,
+                probe,
+                options,
+                folders.get(drive),
+                clock);
         this.positions = new Positions(initial, shared);
         this.mover = new SegmentMover(context);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());

@@ -59,14 +59,7 @@ class DriveFaultTest {
                     .withDurability(durability, 5_000_000)
                     .withDriveTimeout(TIMEOUT_NANOS, 4 * SECOND);
             rig = new LogRig(
-                    folder,
-                    geometry,
-                    new LogState(segments),
-                    128 << 10,
-                    folder.clock(),
-                    folder.probe(),
-                    options,
-                    seed);
+                    folder, geometry, new LogState(segments), 128 << 10, folder.clock(), folder.probe(), options, seed);
             target = Listings.pages(geometry.segmentPages());
             rig.log.onStart();
         }
@@ -170,7 +163,8 @@ class DriveFaultTest {
             rig.stop();
             assertEquals(TierState.STOPPED, rig.log.state());
             run.assertNothingIsPinned();
-            assertEquals(rig.offered.size(), rig.written.size() + rig.log.counters().blocksDropped());
+            assertEquals(
+                    rig.offered.size(), rig.written.size() + rig.log.counters().blocksDropped());
             LogWalk walk = new LogWalk(run.folder, run.geometry);
             for (LogRig.Written block : rig.written.values()) {
                 if (rig.generations.isLive(block.extent())) {
@@ -293,7 +287,11 @@ class DriveFaultTest {
                     run.work(5);
                 }
                 int fault = run.gen.below(3);
-                run.folder.faults().writeError(fault == 0 ? 1 : 0).flushFailure(fault == 1 ? 1 : 0).hang(fault == 2);
+                run.folder
+                        .faults()
+                        .writeError(fault == 0 ? 1 : 0)
+                        .flushFailure(fault == 1 ? 1 : 0)
+                        .hang(fault == 2);
                 for (int i = 0; rig.log.isServing(); i++) {
                     assertTrue(i < 100_000);
                     use(run);

@@ -152,7 +152,9 @@ final class LogRig implements NvmeListener, AutoCloseable {
         SegmentState was = segmentStates.getOrDefault(segment, SegmentState.FREE);
         if (state == SegmentState.FREE) {
             long flushes = flushesAtMove.getOrDefault(segment, -1L);
-            assertTrue(outs > 0 || log.counters().flushes() > flushes, "given up before the copies of its blocks were flushed");
+            assertTrue(
+                    outs > 0 || log.counters().flushes() > flushes,
+                    "given up before the copies of its blocks were flushed");
             flushesAtMove.remove(segment);
         }
         boolean follows = switch (state) {
@@ -175,7 +177,9 @@ final class LogRig implements NvmeListener, AutoCloseable {
         assertTrue(durable <= writtenPosition);
         assertTrue(writtenPosition >= lastWritten);
         for (long position = lastWritten + 1; position <= writtenPosition; position++) {
-            assertTrue(outs > 0 || written.containsKey(position), "position " + position + " is counted and was not written");
+            assertTrue(
+                    outs > 0 || written.containsKey(position),
+                    "position " + position + " is counted and was not written");
         }
         lastWritten = writtenPosition;
     }

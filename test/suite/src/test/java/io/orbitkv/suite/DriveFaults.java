@@ -124,7 +124,8 @@ final class DriveFaults {
 
     public static void main(String[] args) throws Exception {
         if (args.length != 8) {
-            System.err.println("usage: DriveFaults <name> <folder> <rounds> <seconds> <cap in MiB> <breaks> <mends> <commands>");
+            System.err.println(
+                    "usage: DriveFaults <name> <folder> <rounds> <seconds> <cap in MiB> <breaks> <mends> <commands>");
             System.exit(2);
         }
         StoreOptions options = StoreOptions.in(Path.of(args[1]))
@@ -315,7 +316,8 @@ final class DriveFaults {
         while (Files.exists(commands.resolve("command"))) {
             LockSupport.parkNanos(1_000_000);
         }
-        long doneMillis = Long.parseLong(Files.readString(commands.resolve("done")).trim());
+        long doneMillis =
+                Long.parseLong(Files.readString(commands.resolve("done")).trim());
         return System.nanoTime() - (System.currentTimeMillis() - doneMillis) * 1_000_000;
     }
 }
