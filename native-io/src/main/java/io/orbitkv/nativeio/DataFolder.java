@@ -96,6 +96,15 @@ public interface DataFolder extends AutoCloseable {
      */
     IoRing newRing(int depth, List<DataFolder> beside);
 
+    /**
+     * Makes a reader for callers' own threads, of files of any folder of this machine.
+     *
+     * @return the reader, or null where there is none: then reads go through a ring
+     */
+    default TimedReader newReader() {
+        return null;
+    }
+
     /** Gives the lock back and closes what is open. Safe to call twice. */
     @Override
     void close();

@@ -43,6 +43,7 @@ public final class HostFolder implements DataFolder {
     private final Path root;
     private final String bootId;
     private final AtomicBoolean bufferedWarned = new AtomicBoolean();
+    private final AtomicBoolean directSeen = new AtomicBoolean();
     private final AtomicBoolean zeroingWarned = new AtomicBoolean();
 
     private final AtomicInteger filesOpened = new AtomicInteger();
@@ -318,10 +319,14 @@ public final class HostFolder implements DataFolder {
     /** Turns the page cache off for a descriptor; where the file system can't, one warning and the cache stays. */
     private void makeDirect(int fd, Path file) {
         int flags = LibC.fcntl(fd, LibC.F_GETFL, 0);
-        if (flags >= 0 && LibC.fcntl(fd, LibC.F_SETFL, flags | LibC.O_DIRECT) == 0) {
+        boolean taken = flags >= 0 && LibC.fcntl(fd, LibC.F_SETFL, flags | LibC.O_DIRECT) == 0;
+        if (taken && servesPages(fd)) {
             return;
         }
-        int errno = Native.getLastError();
+        int errno = taken ? LibC.EINVAL : Native.getLastError();
+        if (taken) {
+            LibC.fcntl(fd, LibC.F_SETFL, flags);
+        }
         if (errno != LibC.EINVAL && errno != LibC.EOPNOTSUPP) {
             throw openFault("switch to direct I/O", file, errno, "");
         }
@@ -332,6 +337,24 @@ public final class HostFolder implements DataFolder {
                     root,
                     Errno.text(errno));
         }
+    }
+
+    /**
+     * Whether a direct read of one page is taken: some file systems let the flag pass and refuse the transfers, or want them
+     * larger or otherwise aligned. Looked at once a folder.
+     */
+    private boolean servesPages(int fd) {
+        if (!directSeen.get()) {
+            try (MemoryRegion page =
+                    MemoryRegion.anonymous(MemoryRegion.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+                long address = page.address(0, MemoryRegion.PAGE_BYTES);
+                if (LibC.pread(fd, address, MemoryRegion.PAGE_BYTES, 0) < 0 && Native.getLastError() == LibC.EINVAL) {
+                    return false;
+                }
+            }
+            directSeen.set(true);
+        }
+        return true;
     }
 
     private static OrbitKvException openFault(String what, Path file, int errno, String remedy) {
@@ -473,6 +496,11 @@ public final class HostFolder implements DataFolder {
             }
         }
         return Rings.open(new RingFolders(served), depth);
+    }
+
+    @Override
+    public TimedReader newReader() {
+        return Rings.reader();
     }
 
     @Override

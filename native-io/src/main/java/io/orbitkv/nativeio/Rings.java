@@ -35,6 +35,11 @@ final class Rings {
         };
     }
 
+    /** A reader for callers' own threads, or null where io_uring isn't to be had or not wanted. */
+    static TimedReader reader() {
+        return System.getProperty(PROPERTY, "auto").equalsIgnoreCase("threads") ? null : TimedReader.open();
+    }
+
     private static IoRing automatic(RingFolders folder, int depth) {
         try {
             return new UringRing(folder, depth);

@@ -131,8 +131,11 @@ public final class StorageFiles {
     public static void allocate(String path, long bytes) {
         int fd = open(path, LibC.O_RDWR);
         try {
-            if (LibC.fallocate(fd, 0, 0, bytes) < 0) {
-                int errno = Native.getLastError();
+            int errno = LibC.fallocate(fd, 0, 0, bytes) < 0 ? Native.getLastError() : 0;
+            if (errno == LibC.EOPNOTSUPP || errno == LibC.ENOSYS) { // the folder has warned of it, or will
+                errno = writeZeros(fd, bytes);
+            }
+            if (errno != 0) {
                 if (errno == LibC.ENOSPC) {
                     throw new OrbitKvException(
                             ErrorCode.NO_SPACE,
@@ -146,6 +149,23 @@ public final class StorageFiles {
         } finally {
             LibC.close(fd);
         }
+    }
+
+    /** What file systems without fallocate need: zeros behind what the file holds; 0, or an errno. */
+    private static int writeZeros(int fd, long bytes) {
+        try (MemoryRegion zeros =
+                MemoryRegion.anonymous(MemoryRegion.PAGE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING)) {
+            long address = zeros.address(0, MemoryRegion.PAGE_BYTES);
+            for (long done = LibC.lseek(fd, 0, LibC.SEEK_END); done < bytes; ) {
+                int piece = (int) Math.min(MemoryRegion.PAGE_BYTES, bytes - done);
+                int result = DirectFile.pwrite(fd, address, done, piece, bytes);
+                if (result < 0) {
+                    return -result;
+                }
+                done += piece;
+            }
+        }
+        return 0;
     }
 
     /** fsync of a folder: creations and removals in it are durable. */

@@ -133,13 +133,22 @@ final class Uring implements AutoCloseable {
      * @throws OrbitKvException {@link ErrorCode#NOT_AVAILABLE} with the reason, for people
      */
     Uring(int entries) {
+        this(entries, false);
+    }
+
+    /** A ring that threads may enter one after the other. */
+    static Uring shared(int entries) {
+        return new Uring(entries, true);
+    }
+
+    private Uring(int entries, boolean isShared) {
         MemoryRegion page = MemoryRegion.anonymous(SCRATCH_BYTES, PageKind.SMALL, MemoryPurpose.RING);
         int ringFd = -1;
         MemoryRegion mappedRings = null;
         MemoryRegion mappedSqes = null;
         boolean good = false;
         try {
-            ringFd = setup(page, entries);
+            ringFd = setup(page, entries, isShared);
             int features = page.getInt(SCRATCH_PARAMS + PARAMS_FEATURES);
             if ((features & FEATURES_NEEDED) != FEATURES_NEEDED) {
                 throw new OrbitKvException(
@@ -176,10 +185,10 @@ final class Uring implements AutoCloseable {
     }
 
     /** Tries the flags of newer kernels first; a kernel that doesn't know one answers EINVAL. */
-    private static int setup(MemoryRegion page, int entries) {
+    private static int setup(MemoryRegion page, int entries, boolean isShared) {
         int deferred = SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN | SETUP_TASKRUN_FLAG | SETUP_SUBMIT_ALL; // 6.1
         int cooperative = SETUP_COOP_TASKRUN | SETUP_TASKRUN_FLAG | SETUP_SUBMIT_ALL; // 5.19
-        int[] choices = {deferred, cooperative, 0};
+        int[] choices = isShared ? new int[] {0} : new int[] {deferred, cooperative, 0};
         int errno = 0;
         for (int flags : choices) {
             page.fill(SCRATCH_PARAMS, PARAMS_BYTES, (byte) 0);

@@ -33,6 +33,7 @@ final class Counters {
     final LongAdder promotedBlocks = new LongAdder();
     final LongAdder promotedBytes = new LongAdder();
     final LongAdder promotionsSkipped = new LongAdder();
+    final LongAdder savedWithoutDrive = new LongAdder();
     final LongAdder clears = new LongAdder();
 
     void saved(SaveResult result, int blockBytes) {

@@ -10,9 +10,10 @@ import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.IndexFill;
 import io.orbitkv.recovery.SegmentScrub;
 import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.Drives;
+import io.orbitkv.tiers.Footer;
 import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.NvmeTier;
-import io.orbitkv.tiers.TierState;
 import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.slf4j.Logger;
@@ -20,7 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Reads sealed segments of the drive again, on its own thread and through its own descriptors, one block at a time under a
- * short pin. A segment that is given up meanwhile is left; a block that the index does not look for any more is no damage.
+ * short pin. A segment that is given up meanwhile is left, and so is one on a drive that is out of service; a block that the
+ * index does not look for any more is no damage.
  * One thread; counters from any.
  */
 final class DriveScrub implements AutoCloseable {
@@ -32,7 +34,7 @@ final class DriveScrub implements AutoCloseable {
     private static final int WARNINGS_MAX = 16;
 
     private final Object writerLock;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final LogGeometry geometry;
     private final DataFolders folders;
     private final SegmentScrub reader;
@@ -58,7 +60,7 @@ final class DriveScrub implements AutoCloseable {
 
     DriveScrub(
             Object writerLock,
-            NvmeTier nvme,
+            Drives nvme,
             LogGeometry geometry,
             DataFolders folders,
             Quarantine quarantine,
@@ -82,7 +84,7 @@ final class DriveScrub implements AutoCloseable {
     /** Looks at the next block, or for the next segment; how many bytes that cost. */
     long step() {
         // While the index fills, what a power loss left is still being checked and sealed.
-        if (nvme.state() != TierState.SERVING || fill.state() == FillState.FILLING) {
+        if (fill.state() == FillState.FILLING) {
             return LOOK_BYTES;
         }
         try {
@@ -111,16 +113,17 @@ final class DriveScrub implements AutoCloseable {
             segment = 0;
             passes.incrementAndGet();
         }
-        if (!nvme.isSealed(segment)) {
+        NvmeTier log = nvme.driveOfSegment(segment);
+        if (!log.isSealed(segment)) {
             return LOOK_BYTES;
         }
-        life = Extent.pack(segment, 0, nvme.generations().current(segment));
+        life = Extent.pack(segment, 0, log.generations().current(segment));
         if (!nvme.pin(life)) {
             return LOOK_BYTES;
         }
         try {
-            long use = nvme.useSequence(segment);
-            if (use == 0 || !nvme.isSealed(segment)) {
+            long use = log.useSequence(segment);
+            if (use == 0 || !log.isSealed(segment)) {
                 return LOOK_BYTES;
             }
             blocks = reader.begin(segment, use);
@@ -140,7 +143,7 @@ final class DriveScrub implements AutoCloseable {
     private boolean hasRoomForFooter() {
         BlockListing last = reader.listing(blocks - 1);
         int end = last.firstPage() + last.pages();
-        return end + io.orbitkv.tiers.Footer.pagesFor(blocks) <= geometry.segmentPages();
+        return end + Footer.pagesFor(blocks) <= geometry.segmentPages();
     }
 
     private String place(int page) {
@@ -151,7 +154,7 @@ final class DriveScrub implements AutoCloseable {
 
     private long checkBlock() {
         if (!nvme.pin(life)) {
-            blocks = 0; // given up
+            blocks = 0; // given up, or its drive is out
             return LOOK_BYTES;
         }
         try {

@@ -4,7 +4,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.recovery.FillGround;
 import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.IndexFill;
-import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.Drives;
 
 /**
  * Fills the index beside the store that serves already: steps the {@link IndexFill}, and pins the segments that it reads,
@@ -14,10 +14,10 @@ final class Filling implements FillGround {
     private static final int FIRST_GENERATION = 1;
 
     private final Object writerLock;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final IndexFill fill;
 
-    Filling(Object writerLock, NvmeTier nvme, IndexFill fill) {
+    Filling(Object writerLock, Drives nvme, IndexFill fill) {
         this.writerLock = writerLock;
         this.nvme = nvme;
         this.fill = fill;
@@ -44,9 +44,10 @@ final class Filling implements FillGround {
         return writerLock;
     }
 
+    /** Whether or not its drive serves: what a drive that is out holds is indexed as soon as it answers. */
     @Override
     public boolean hold(int segment) {
-        return nvme.pin(Extent.pack(segment, 0, FIRST_GENERATION));
+        return nvme.driveOfSegment(segment).pin(Extent.pack(segment, 0, FIRST_GENERATION));
     }
 
     @Override

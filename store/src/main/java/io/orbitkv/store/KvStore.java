@@ -19,19 +19,22 @@ import io.orbitkv.recovery.IndexFill;
 import io.orbitkv.recovery.OpenedFolder;
 import io.orbitkv.recovery.Opening;
 import io.orbitkv.recovery.OpeningOptions;
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.HostTier;
 import io.orbitkv.tiers.NvmeCounters;
 import io.orbitkv.tiers.NvmeOptions;
-import io.orbitkv.tiers.NvmeTier;
-import io.orbitkv.tiers.TierState;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A log-structured store for KV blocks: query finds the longest stored prefix of a prompt, restore puts its blocks
@@ -50,6 +53,20 @@ public final class KvStore implements AutoCloseable {
 
     /** How long opening waits for what a smaller cap asks for; beyond, it goes on beside the store's work. */
     private static final long CAP_WAIT_NANOS = 10_000_000_000L;
+
+    /** How long a look at the folders may take before an answer of before is given. */
+    private static final long LOOK_MILLIS_MAX = 5_000;
+
+    private static final Logger LOG = LoggerFactory.getLogger(KvStore.class);
+    private static final AtomicInteger CLOSED_UNDRAINED = new AtomicInteger();
+
+    /** How long the last commit and the snapshot may take, on drives that have answered until then. */
+    private static final long FINISH_NANOS_MAX = 60_000_000_000L;
+
+    /** How long the last commit may take where a drive has not. */
+    private static final long FINISH_UNCLEAN_NANOS_MAX = 2_000_000_000L;
+
+    private static final long DRAIN_LOOK_NANOS = 100_000_000;
 
     private static final long COMMIT_INTERVAL_NANOS = 100_000_000L;
 
@@ -82,13 +99,13 @@ public final class KvStore implements AutoCloseable {
     private final HostTier host;
     private final Generations logGenerations;
     private final PrefixIndex index;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final LogListener listener;
     private final Families families;
     private final Leases leases;
     private final Workspaces workspaces;
     private final Allocations allocations = new Allocations();
-    private final Upkeep upkeep;
+    private final CatalogKeeper keeper;
     private final Admission admission;
     private final SavePath saves;
     private final QueryPath queries;
@@ -116,17 +133,18 @@ public final class KvStore implements AutoCloseable {
             for (Path path : options.folders()) {
                 given.add(folders.keep(HostFolder.open(path)));
             }
-            KvStore store = new KvStore(
-                    options.copy(),
-                    new DataFolders(given),
-                    OpeningOptions.of(options.capBytes()),
-                    SystemNanoClock.INSTANCE,
-                    Threads::new);
+            KvStore store = open(options, new DataFolders(given));
             folders.release();
             return store;
         } finally {
             folders.close();
         }
+    }
+
+    /** Opens the store of folders that are the store's from now on. */
+    static KvStore open(StoreOptions options, DataFolders folders) {
+        return new KvStore(
+                options.copy(), folders, OpeningOptions.of(options.capBytes()), SystemNanoClock.INSTANCE, Threads::new);
     }
 
     /**
@@ -151,7 +169,7 @@ public final class KvStore implements AutoCloseable {
 
     /** Starts the agents. */
     private interface Drivers {
-        Driver start(NvmeTier log, Upkeep upkeep);
+        Driver start(Drives drives, Upkeep upkeep, CatalogKeeper keeper);
     }
 
     private KvStore(StoreOptions options, DataFolders given, OpeningOptions opening, NanoClock clock, Drivers drivers) {
@@ -187,7 +205,7 @@ public final class KvStore implements AutoCloseable {
                     fill,
                     opened.namespaces());
             listener = new LogListener(writerLock, index, host, segments, families::numberOf);
-            nvme = made.keep(new NvmeTier(
+            nvme = made.keep(new Drives(
                     folders,
                     opened.geometry(),
                     opened.logState(),
@@ -204,7 +222,8 @@ public final class KvStore implements AutoCloseable {
                     options.leaseMillis() * 1_000_000));
             // A family may have larger blocks than the options foresaw, up to a segment.
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
-            workspaces = made.keep(new Workspaces(options.queryBlocksMax(), stagingBytes));
+            workspaces = made.keep(
+                    new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count(), folders.get(0)::newReader));
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(
                     options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
@@ -212,7 +231,7 @@ public final class KvStore implements AutoCloseable {
             admission.offersTo(new SecondOffers(writerLock, index, host, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             RestoreEstimate estimate = new RestoreEstimate();
-            queries = new QueryPath(index, leases, counters, admission, estimate, options.queryBlocksMax());
+            queries = new QueryPath(index, nvme, leases, counters, admission, estimate, options.queryBlocksMax());
             restores = new RestorePath(
                     index,
                     host,
@@ -231,28 +250,24 @@ public final class KvStore implements AutoCloseable {
                             Math.min(options.promotionBytesMax(), options.poolBytes() / PROMOTION_POOL_FRACTION)),
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
-            upkeep = new Upkeep(
-                    writerLock,
-                    index,
+            Upkeep upkeep = new Upkeep(writerLock, index, nvme, restores, workspaces, new Reclaimed(), clock);
+            keeper = new CatalogKeeper(
                     catalog,
                     segments,
                     quarantine,
                     saves,
-                    restores,
-                    workspaces,
-                    new Reclaimed(),
                     clock,
                     options.durability().flushesBeforeReuse() ? COMMIT_INTERVAL_NANOS : COMMIT_SELDOM_NANOS);
-            cap = new CapKeeper(opened, nvme, segments, upkeep, clock, options.probe());
+            cap = new CapKeeper(opened, nvme, segments, keeper, clock, options.probe());
             ownBytes = new OwnBytes(cap, clock);
             HostScrub hostScrub = new HostScrub(writerLock, host, quarantine, families::numberOf);
             DriveScrub driveScrub =
                     new DriveScrub(writerLock, nvme, opened.geometry(), folders, quarantine, families::numberOf, fill);
             scrub = made.keep(new Scrub(hostScrub, driveScrub, options, clock));
-            driver = drivers.start(nvme, upkeep);
-            AutoCloseable agents = driver::stop; // before what they work on
+            driver = drivers.start(nvme, upkeep, keeper);
+            AutoCloseable agents = this::stopAgents; // before what they work on
             made.keep(agents);
-            driver.startBeside(cap);
+            ownBytes.askWith(driver.startBeside(ownBytes));
             driver.startAtRest(scrub);
             if (admission.isSelective()) {
                 driver.startBeside(admission);
@@ -266,9 +281,15 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
+    /** Of an opening that fails. */
+    private void stopAgents() {
+        driver.stop();
+        driver.finish(() -> {}, FINISH_UNCLEAN_NANOS_MAX);
+    }
+
     /** Until what is there is no more than the cap; an opening with a smaller cap gives up segments first. */
     private void awaitCap(long deadline) {
-        while (!cap.hasShrunk() && nvme.state() == TierState.SERVING && System.nanoTime() - deadline < 0) {
+        while (!cap.hasShrunk() && System.nanoTime() - deadline < 0) {
             driver.pause();
         }
     }
@@ -299,7 +320,9 @@ public final class KvStore implements AutoCloseable {
                 depth,
                 depth / 2,
                 READ_QUEUE_BATCHES,
-                options.policy());
+                options.policy(),
+                options.driveTimeoutMillis() * 1_000_000,
+                options.driveProbeMillisMax() * 1_000_000);
     }
 
     private long leaseBytes(long logBytes) {
@@ -510,13 +533,12 @@ public final class KvStore implements AutoCloseable {
             // Half of all numbers is 146 years; with more the comparison of times would wrap.
             long timeoutNanos = Math.min(TimeUnit.MILLISECONDS.toNanos(timeoutMillis), Long.MAX_VALUE / 2);
             long deadline = System.nanoTime() + timeoutNanos;
-            if (!await(position, Level.WRITTEN, deadline)) {
-                return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
+            boolean reached = await(position, Level.WRITTEN, deadline)
+                    && (level == Level.WRITTEN || await(position, Level.DURABLE, deadline));
+            if (reached) {
+                return nvme.hasLost(position) ? SyncOutcome.FAILED : SyncOutcome.REACHED;
             }
-            if (level == Level.WRITTEN || await(position, Level.DURABLE, deadline)) {
-                return SyncOutcome.REACHED;
-            }
-            return nvme.state() == TierState.FAILED ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
+            return nvme.isHeldUp(position, level == Level.DURABLE) ? SyncOutcome.FAILED : SyncOutcome.TIMED_OUT;
         } finally {
             gate.leave();
         }
@@ -529,7 +551,7 @@ public final class KvStore implements AutoCloseable {
             if (reached >= position) {
                 return true;
             }
-            if (nvme.state() == TierState.FAILED || System.nanoTime() - deadline > 0) {
+            if (nvme.isHeldUp(position, level == Level.DURABLE) || System.nanoTime() - deadline > 0) {
                 return false;
             }
             if (!asked) {
@@ -713,7 +735,9 @@ public final class KvStore implements AutoCloseable {
      * Changes the cap of the running store: at once in the catalog, so that it holds whatever happens next, then on the
      * drives. Blocks are given up for a smaller cap, the segments that eviction prefers first. A larger one gives the store
      * pages as far as its files have places, which is what the largest cap of its openings asked for; for more, the next
-     * opening makes places. The next opening keeps the cap unless it asks for another.
+     * opening makes places. The next opening keeps the cap unless it asks for another. A drive that is out of service is
+     * not waited for: its share follows when it is back. One that hangs in the catalog keeps this call until it answers; a look at
+     * the folders at the end takes 5 s more at most.
      *
      * @param bytes the new cap, as {@link StoreOptions#capBytes(long)}; at least what holds 8 segments
      * @param timeoutMillis longest wait, 0 to 600,000; what is not done by then goes on
@@ -727,10 +751,10 @@ public final class KvStore implements AutoCloseable {
         try {
             cap.change(bytes);
             long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
-            while (!cap.isSettled() && nvme.state() == TierState.SERVING && System.nanoTime() - deadline < 0) {
+            while (!cap.isSettled() && System.nanoTime() - deadline < 0) {
                 driver.pause();
             }
-            return cap.measure();
+            return ownBytes.fresh(LOOK_MILLIS_MAX);
         } finally {
             gate.leave();
         }
@@ -766,20 +790,20 @@ public final class KvStore implements AutoCloseable {
                     saves.acceptedPosition(),
                     nvme.writtenPosition(),
                     nvme.durablePosition(),
-                    nvme.counters().blocksWritten(),
-                    nvme.counters().payloadBytes(),
-                    written(nvme.counters()),
-                    nvme.counters().readBytes(),
+                    nvme.counted(NvmeCounters::blocksWritten),
+                    nvme.counted(NvmeCounters::payloadBytes),
+                    written(nvme),
+                    nvme.counted(NvmeCounters::readBytes),
                     nvme.queueDepth(),
                     listener.reclaimedSegments(),
                     host.evictedSegments(),
                     nvme.secondChances(),
                     host.secondChances(),
-                    nvme.counters().reappendedBlocks(),
-                    nvme.counters().reappendedBytes(),
+                    nvme.counted(NvmeCounters::reappendedBlocks),
+                    nvme.counted(NvmeCounters::reappendedBytes),
                     counters.reappendedHostBlocks.sum(),
                     counters.reappendedHostBytes.sum(),
-                    nvme.counters().usedBlocksDropped(),
+                    nvme.counted(NvmeCounters::usedBlocksDropped),
                     host.usedBlocksDropped(),
                     counters.promotedBlocks.sum(),
                     counters.promotedBytes.sum(),
@@ -789,6 +813,11 @@ public final class KvStore implements AutoCloseable {
                     index.bytes(),
                     leases.held(),
                     leases.bytes(),
+                    counters.savedWithoutDrive.sum(),
+                    nvme.counted(NvmeCounters::blocksDropped),
+                    nvme.counted(NvmeCounters::segmentsFailed),
+                    nvme.counted(NvmeCounters::outages),
+                    drivesOut(),
                     taken.ownBytes(),
                     taken.capBytes(),
                     taken.foreignBytes(),
@@ -802,8 +831,37 @@ public final class KvStore implements AutoCloseable {
         }
     }
 
-    private static long written(NvmeCounters log) {
-        return log.payloadBytes() + log.reappendedBytes() + log.headerBytes() + log.footerBytes();
+    private static long written(Drives nvme) {
+        return nvme.counted(log -> log.payloadBytes() + log.reappendedBytes() + log.headerBytes() + log.footerBytes());
+    }
+
+    private int drivesOut() {
+        int out = 0;
+        for (int drive = 0; drive < nvme.count(); drive++) {
+            out += nvme.drive(drive).isServing() ? 0 : 1;
+        }
+        return out;
+    }
+
+    /**
+     * What each drive does, in the order of the folders' numbers.
+     *
+     * @return a list as long as there are data folders
+     */
+    public List<DriveStatus> drives() {
+        gate.enter();
+        try {
+            List<DriveStatus> all = new ArrayList<>();
+            for (int drive = 0; drive < nvme.count(); drive++) {
+                all.add(new DriveStatus(
+                        folders.get(drive).path(),
+                        nvme.drive(drive).state(),
+                        nvme.drive(drive).oldestTransferNanos() / 1_000_000));
+            }
+            return all;
+        } finally {
+            gate.leave();
+        }
     }
 
     private void requireOurs(FamilyHandle family) {
@@ -840,8 +898,9 @@ public final class KvStore implements AutoCloseable {
 
     /**
      * Stops cleanly: calls inside finish, open segments are sealed and flushed, the index is written out, the folder is
-     * given back. Safe to call twice. Where the drive doesn't let it stop within 10 s, the next opening recovers as
-     * after a kill.
+     * given back. Safe to call twice. Where a drive doesn't let it stop within 10 s, the next opening recovers as after a
+     * kill. Where a drive hangs, memory that it may still read or write stays mapped and the folder locked until it has let
+     * go ({@link #closedUndrained()}); this call does not wait for that.
      */
     @Override
     public void close() {
@@ -852,15 +911,24 @@ public final class KvStore implements AutoCloseable {
         try {
             stop();
         } finally {
-            if (empty) {
+            if (empty && isDrained()) {
                 free(); // whatever came of the stop: memory, descriptors and the lock never outlive a closed store
+            } else if (empty) {
+                freeWhenDrained();
             }
         }
     }
 
     private void stop() {
-        boolean clean = driver.stop() && nvme.state() != TierState.FAILED;
-        upkeep.commit();
+        boolean clean = driver.stop();
+        boolean done = driver.finish(() -> finish(clean), clean ? FINISH_NANOS_MAX : FINISH_UNCLEAN_NANOS_MAX);
+        if (!done) {
+            LOG.warn("the catalog of {} did not answer: the next opening recovers as after a kill", folders.path());
+        }
+    }
+
+    private void finish(boolean clean) {
+        keeper.commit();
         // Where the index is not whole there is nothing to be written out: the next opening scans the log, as after a
         // kill.
         if (clean && fill.state() == FillState.WHOLE) {
@@ -872,6 +940,35 @@ public final class KvStore implements AutoCloseable {
                     cap.snapshotBytesMax(),
                     options.probe());
         }
+    }
+
+    private boolean isDrained() {
+        return driver.isDrained() && workspaces.areDrained();
+    }
+
+    /** A thread waits for the drive: only the end of its transfers says that nobody writes into our memory any more. */
+    private void freeWhenDrained() {
+        CLOSED_UNDRAINED.incrementAndGet();
+        LOG.warn(
+                "a drive of {} hangs: {} bytes of memory stay mapped, and the folder locked, until it has ended its transfers",
+                folders.path(),
+                options.poolBytes());
+        Thread drain = new Thread(
+                () -> {
+                    while (!isDrained()) {
+                        LockSupport.parkNanos(DRAIN_LOOK_NANOS);
+                    }
+                    free();
+                    CLOSED_UNDRAINED.decrementAndGet();
+                },
+                "orbitkv-drain");
+        drain.setDaemon(true);
+        drain.start();
+    }
+
+    /** Stores of this process that were closed while a drive hung, and whose memory is still mapped therefore. */
+    public static int closedUndrained() {
+        return CLOSED_UNDRAINED.get();
     }
 
     private void free() {

@@ -12,7 +12,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Carries what the log has done into the index and the book of segments. Called on the log's thread. */
+/** Carries what the log has done into the index and the book of segments. Called on the threads of the drives' logs. */
 final class LogListener implements NvmeListener {
     private static final Logger LOG = LoggerFactory.getLogger(LogListener.class);
 
@@ -85,7 +85,7 @@ final class LogListener implements NvmeListener {
 
     @Override
     public void onFailure(OrbitKvException failure) {
-        LOG.error("the drive is out of service: saves are refused, host memory is still served", failure);
+        LOG.error("the log of a drive has failed: nothing is written there, host memory is still served", failure);
     }
 
     /** Segments that the log has given up since the store was opened. */

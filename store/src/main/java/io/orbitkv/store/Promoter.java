@@ -101,7 +101,7 @@ final class Promoter {
         MemoryRegion pool = host.memory();
         long at = host.payloadOffset(target);
         int read = work.reads[i];
-        pool.copyFrom(at, work.batch.region(read), work.batch.offset(read), work.blockBytes);
+        pool.copyFrom(at, work.batchOf(i).region(read), work.batchOf(i).offset(read), work.blockBytes);
         work.pad(pool, at);
         BlockListing listing = host.listing(target, work.listing).clear();
         listing.key(work.keys(), work.keyOffset(i));

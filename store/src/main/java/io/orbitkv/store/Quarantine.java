@@ -6,9 +6,10 @@ import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.index.QuarantineRow;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Tier;
-import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.Drives;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import org.agrona.DirectBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,11 +25,11 @@ final class Quarantine {
 
     private final Object writerLock;
     private final PrefixIndex index;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final Deque<QuarantineRow> waiting = new ArrayDeque<>();
     private int warnings;
 
-    Quarantine(Object writerLock, PrefixIndex index, NvmeTier nvme) {
+    Quarantine(Object writerLock, PrefixIndex index, Drives nvme) {
         this.writerLock = writerLock;
         this.index = index;
         this.nvme = nvme;
@@ -110,12 +111,16 @@ final class Quarantine {
         }
     }
 
+    /** Without the lock over the catalog's pages, which may have to be read from a drive that hangs. */
     void drainTo(Catalog.Batch batch) {
+        List<QuarantineRow> rows;
         synchronized (waiting) {
-            while (!waiting.isEmpty()) {
-                batch.putQuarantine(waiting.poll());
-                batch.addCounter(CatalogCounter.WRONG_BLOCKS, 1);
-            }
+            rows = List.copyOf(waiting);
+            waiting.clear();
+        }
+        for (QuarantineRow row : rows) {
+            batch.putQuarantine(row);
+            batch.addCounter(CatalogCounter.WRONG_BLOCKS, 1);
         }
     }
 }

@@ -1,11 +1,16 @@
 package io.orbitkv.store;
 
+import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.nativeio.Extent;
+import io.orbitkv.nativeio.Tier;
+import io.orbitkv.tiers.Drives;
 import org.agrona.DirectBuffer;
 
 /** Finds the longest stored prefix over all shards of a family: no I/O, no lock, no allocation. */
 final class QueryPath {
     private final PrefixIndex index;
+    private final Drives nvme;
     private final Leases leases;
     private final Counters counters;
     private final Admission admission;
@@ -15,12 +20,14 @@ final class QueryPath {
 
     QueryPath(
             PrefixIndex index,
+            Drives nvme,
             Leases leases,
             Counters counters,
             Admission admission,
             RestoreEstimate estimate,
             int queryBlocksMax) {
         this.index = index;
+        this.nvme = nvme;
         this.leases = leases;
         this.counters = counters;
         this.admission = admission;
@@ -36,6 +43,7 @@ final class QueryPath {
         int shards = family.shards();
         for (int shard = 0; shard < shards && common > 0; shard++) {
             common = index.match(family.shard(shard).binding().indexNumber(), keys, keysOffset, common, work.prompt);
+            common = onServingDrives(work.prompt, common);
         }
         admission.asked(family, keys, keysOffset, Math.min(count, queryBlocksMax), common);
         if (common == 0) {
@@ -60,6 +68,7 @@ final class QueryPath {
             int length = common;
             if (shards > 1 || isShorter) { // asked again at the common length: the shards before had matched further
                 length = index.match(of.binding().indexNumber(), keys, keysOffset, common, work.prompt);
+                length = onServingDrives(work.prompt, length);
             }
             RestoreEstimate.Paths paths =
                     work.paths.count(work.prompt, length, RestorePath.turnBlocks(of.paddedBytes()));
@@ -73,5 +82,15 @@ final class QueryPath {
         counters.hitHostBlocks.add(host);
         counters.hitNvmeBlocks.add((long) all - host);
         return lease;
+    }
+
+    /** How many of the first blocks of a match lie in host memory, or on a drive that is in service. */
+    private int onServingDrives(Match match, int length) {
+        for (int i = 0; i < length && nvme.isAnyOut(); i++) {
+            if (match.extent(Tier.HOST, i) == Extent.NONE && !nvme.serves(match.extent(Tier.NVME, i))) {
+                return i;
+            }
+        }
+        return length;
     }
 }

@@ -8,8 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Estimates what a restore will take, from what restores took and the reads that are under way.
  *
- * <p>There are three paths: copies out of host memory, one or two blocks that the caller reads by itself, and batches
- * that the log's thread reads. Reads of others that are in flight are waited for first, so they count as if they were the
+ * <p>There are three paths: copies out of host memory, reads of one or two blocks, and batches of more. Reads of others that are in flight are waited for first, so they count as if they were the
  * restore's own.
  *
  * <p>Copies of few blocks take 3 µs or 30, by how warm the caches and how compiled the code is. The query that asks meets
@@ -18,8 +17,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>Any thread; nothing is allocated and no lock is taken.
  */
 final class RestoreEstimate {
-    /** Up to so many blocks of a turn the calling thread reads by itself: two thread hops cost more than they save. */
-    static final int READ_HERE_BLOCKS_MAX = 2;
+    /** Up to so many blocks of a turn a batch is few: what counts is how long one read takes. */
+    static final int FEW_BLOCKS_MAX = 2;
 
     /** What a caller sees beyond the turns, learning from them included: measured; it counts beside a small host hit only. */
     private static final double CALL_NANOS = 1_000;
@@ -35,7 +34,7 @@ final class RestoreEstimate {
 
     // Where nothing was measured yet: memory copies at 7 GB/s, a drive that answers in 0.1 ms and gives 1.6 GB/s.
     private final RestoreCost host = new RestoreCost(2_000, 500, 0.15);
-    private final RestoreCost here = new RestoreCost(10_000, 90_000, 0.6);
+    private final RestoreCost few = new RestoreCost(10_000, 90_000, 0.6);
     private final RestoreCost batch = new RestoreCost(200_000, 5_000, 0.6);
 
     private final AtomicInteger readsInFlight = new AtomicInteger();
@@ -45,8 +44,8 @@ final class RestoreEstimate {
     static final class Paths {
         private int hostTurns;
         private int hostBlocks;
-        private int hereTurns;
-        private int hereBlocks;
+        private int fewTurns;
+        private int fewBlocks;
         private int batchTurns;
         private int batchBlocks;
 
@@ -54,8 +53,8 @@ final class RestoreEstimate {
         Paths count(Match match, int length, int turnBlocks) {
             hostTurns = 0;
             hostBlocks = 0;
-            hereTurns = 0;
-            hereBlocks = 0;
+            fewTurns = 0;
+            fewBlocks = 0;
             batchTurns = 0;
             batchBlocks = 0;
             for (int from = 0; from < length; from += turnBlocks) {
@@ -64,12 +63,12 @@ final class RestoreEstimate {
                 int reads = to - from - inHost;
                 hostBlocks += inHost;
                 hostTurns += inHost > 0 ? 1 : 0;
-                if (reads > READ_HERE_BLOCKS_MAX) {
+                if (reads > FEW_BLOCKS_MAX) {
                     batchBlocks += reads;
                     batchTurns++;
                 } else if (reads > 0) {
-                    hereBlocks += reads;
-                    hereTurns++;
+                    fewBlocks += reads;
+                    fewTurns++;
                 }
             }
             return this;
@@ -106,8 +105,8 @@ final class RestoreEstimate {
     /** Nanoseconds for the blocks on the drive, those in flight before them included. */
     double nvmeNanos(Paths paths, int blockBytes) {
         double nanos = 0;
-        if (paths.hereBlocks > 0) {
-            nanos += here.nanos(paths.hereTurns, paths.hereBlocks, (double) paths.hereBlocks * blockBytes);
+        if (paths.fewBlocks > 0) {
+            nanos += few.nanos(paths.fewTurns, paths.fewBlocks, (double) paths.fewBlocks * blockBytes);
         }
         if (paths.batchBlocks > 0) {
             nanos += batch.nanos(paths.batchTurns, paths.batchBlocks, (double) paths.batchBlocks * blockBytes);
@@ -120,7 +119,7 @@ final class RestoreEstimate {
 
     /** Notes that the reads of a turn begin, and what was in flight before them. */
     void readsBegin(Workspace work) {
-        int reads = work.batch.count();
+        int reads = work.readCount;
         long bytes = (long) reads * work.paddedBytes;
         work.readsNoted = reads;
         work.readsBefore = readsInFlight.getAndAdd(reads);
@@ -141,7 +140,7 @@ final class RestoreEstimate {
      * what surrounds a turn, and reads that take longer anyway hide them.
      */
     void learn(Workspace work, long turnNanos) {
-        int reads = work.batch.count();
+        int reads = work.readCount;
         int copies = work.count - reads;
         if (reads == 0) {
             double paced = copies + work.pace - 1;
@@ -154,11 +153,11 @@ final class RestoreEstimate {
 
     private void learnReads(Workspace work, int reads, long nanos) {
         double bytes = (double) reads * work.blockBytes;
-        if (reads > READ_HERE_BLOCKS_MAX) {
+        if (reads > FEW_BLOCKS_MAX) {
             batch.learn(1, reads + (double) work.readsBefore, bytes + work.bytesBefore, nanos);
         } else {
             double queued = batch.nanos(0, work.readsBefore, work.bytesBefore);
-            here.learn(1, reads, bytes, Math.max(nanos / 2, nanos - (long) queued));
+            few.learn(1, reads, bytes, Math.max(nanos / 2, nanos - (long) queued));
         }
     }
 }

@@ -2,16 +2,15 @@ package io.orbitkv.store;
 
 import io.orbitkv.index.Match;
 import io.orbitkv.index.PrefixIndex;
-import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
-import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
 import io.orbitkv.store.Workspace.BlockState;
 import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.HostTier;
-import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.ReadBatch;
 import io.orbitkv.tiers.ReadResult;
 import org.agrona.concurrent.NanoClock;
 
@@ -30,7 +29,7 @@ final class RestorePath {
 
     private final PrefixIndex index;
     private final HostTier host;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final Counters counters;
     private final Admission admission;
     private final Quarantine quarantine;
@@ -43,7 +42,7 @@ final class RestorePath {
     RestorePath(
             PrefixIndex index,
             HostTier host,
-            NvmeTier nvme,
+            Drives nvme,
             Counters counters,
             Admission admission,
             Quarantine quarantine,
@@ -151,27 +150,27 @@ final class RestorePath {
     }
 
     private int restorePinned(Workspace work, int pinned, MemoryRegion keyMemory, int from, boolean direct) {
-        work.batch.clear();
+        work.clearReads();
         for (int i = 0; i < pinned; i++) {
             if (work.states[i] == BlockState.NVME) {
                 addRead(work, i, direct);
             }
         }
-        int reads = work.batch.count();
+        int reads = work.readCount;
         if (reads > 0) {
             estimate.readsBegin(work);
         }
-        boolean readHere = reads <= RestoreEstimate.READ_HERE_BLOCKS_MAX || !nvme.submit(work.batch);
+        boolean readsHere = reads > 0 && reads <= RestoreEstimate.FEW_BLOCKS_MAX && work.reader() != null;
+        if (reads > 0 && !readsHere) {
+            submit(work);
+        }
         if (reads < pinned) {
             restoreFromHost(work, pinned);
         }
-        if (!readHere && !finishReads(work, keyMemory, from)) {
+        if (reads > 0 && !(readsHere ? readHere(work, keyMemory, from) : finishReads(work, keyMemory, from))) {
             counters.readTimeouts.increment();
             work.readsAbandoned = true; // whatever happens to them from now on: their pins are given back by upkeep
             return leadingRestored(work, pinned);
-        }
-        for (int read = 0; read < work.batch.count() && readHere; read++) {
-            finishRead(work, work.readBlocks[read], keyMemory, from, readHere(work, read));
         }
         promoter.promote(work);
         return leadingRestored(work, pinned);
@@ -186,19 +185,74 @@ final class RestorePath {
         }
     }
 
-    /** Proves blocks in the order in which the drive delivers them; false when it is late. */
+    /** Reads few blocks on this thread: two thread hops cost more than they save. False when the drive is late, or out. */
+    private boolean readHere(Workspace work, MemoryRegion keyMemory, int from) {
+        boolean inTime = true;
+        for (int drive = 0; drive < work.drives(); drive++) {
+            ReadBatch batch = work.batch(drive);
+            for (int read = 0; batch != null && read < batch.count(); read++) {
+                if (!inTime) { // the reader is taken
+                    nvme.unpin(batch.extent(read));
+                    work.states[batch.name(read)] = BlockState.MISSED;
+                    continue;
+                }
+                work.readerReads(batch, read);
+                ReadResult result = nvme.drive(drive)
+                        .readNow(
+                                work.reader(),
+                                batch.extent(read),
+                                work.blockBytes,
+                                batch.region(read),
+                                batch.offset(read),
+                                timeoutNanos);
+                inTime = result != ReadResult.PENDING;
+                if (inTime) {
+                    finishRead(work, batch, read, keyMemory, from, result == ReadResult.DONE);
+                }
+            }
+        }
+        return inTime;
+    }
+
+    /** Hands each drive its reads. One that has just gone out takes none: its blocks are missed. */
+    private void submit(Workspace work) {
+        for (int drive = 0; drive < work.drives(); drive++) {
+            ReadBatch batch = work.batch(drive);
+            if (batch != null && batch.count() > 0 && !nvme.drive(drive).submit(batch)) {
+                for (int read = 0; read < batch.count(); read++) {
+                    nvme.unpin(batch.extent(read));
+                    work.states[batch.name(read)] = BlockState.MISSED;
+                }
+                batch.clear();
+            }
+        }
+    }
+
+    /** Proves what the drives deliver; false when one of them is late. What the others have read counts all the same. */
     private boolean finishReads(Workspace work, MemoryRegion keyMemory, int from) {
-        for (int seen = 0; seen < work.batch.count(); ) {
-            int ended = work.batch.awaitMore(seen, timeoutNanos);
+        boolean inTime = true;
+        for (int drive = 0; drive < work.drives(); drive++) {
+            ReadBatch batch = work.batch(drive);
+            if (batch != null && batch.count() > 0) {
+                inTime &= finishReads(work, batch, keyMemory, from);
+            }
+        }
+        return inTime;
+    }
+
+    /** Proves blocks in the order in which the drive delivers them; false when it is late, or out. */
+    private boolean finishReads(Workspace work, ReadBatch batch, MemoryRegion keyMemory, int from) {
+        for (int seen = 0; seen < batch.count(); ) {
+            int ended = batch.awaitMore(seen, timeoutNanos);
             if (ended == seen) {
                 return false;
             }
             for (; seen < ended; seen++) {
-                boolean read = work.batch.endedResult(seen) == ReadResult.DONE;
-                finishRead(work, work.readBlocks[work.batch.endedRead(seen)], keyMemory, from, read);
+                boolean read = batch.endedResult(seen) == ReadResult.DONE;
+                finishRead(work, batch, batch.endedRead(seen), keyMemory, from, read);
             }
         }
-        return work.batch.await(timeoutNanos); // the last read has ended; its batch is given back right behind it
+        return batch.await(timeoutNanos); // the last read has ended; its batch is given back right behind it
     }
 
     private static int leadingRestored(Workspace work, int pinned) {
@@ -261,15 +315,16 @@ final class RestorePath {
     }
 
     private void addRead(Workspace work, int i, boolean direct) {
-        int read = work.batch.count();
-        work.reads[i] = read;
-        work.readBlocks[read] = i;
+        ReadBatch batch = work.batchOf(i);
+        work.reads[i] = batch.count();
         if (direct) {
             long start = work.blocks.start(work.firstBlock + i, work.blockBytes);
-            work.batch.add(work.extents[i], work.blockBytes, work.blocks.region(), start);
+            batch.add(work.extents[i], work.blockBytes, work.blocks.region(), start, i);
         } else {
-            work.batch.add(work.extents[i], work.blockBytes, work.staging(), (long) read * work.paddedBytes);
+            long start = (long) work.readCount * work.paddedBytes;
+            batch.add(work.extents[i], work.blockBytes, work.staging(), start, i);
         }
+        work.readCount++;
     }
 
     private void restoreOneFromHost(Workspace work, int i) {
@@ -301,13 +356,14 @@ final class RestorePath {
         }
     }
 
-    private void finishRead(Workspace work, int i, MemoryRegion keyMemory, int from, boolean isRead) {
-        int read = work.reads[i];
+    private void finishRead(
+            Workspace work, ReadBatch batch, int read, MemoryRegion keyMemory, int from, boolean isRead) {
+        int i = batch.name(read);
         long keyAt = (long) (from + work.firstBlock + i) * PrefixIndex.KEY_BYTES;
         work.states[i] = BlockState.MISSED;
         try {
-            MemoryRegion landed = work.batch.region(read);
-            long offset = work.batch.offset(read);
+            MemoryRegion landed = batch.region(read);
+            long offset = batch.offset(read);
             if (!isRead) {
                 counters.readErrors.increment();
                 return;
@@ -327,18 +383,6 @@ final class RestorePath {
             work.states[i] = BlockState.RESTORED;
         } finally {
             nvme.unpin(work.extents[i]);
-        }
-    }
-
-    private boolean readHere(Workspace work, int read) {
-        try {
-            nvme.readNow(work.batch.extent(read), work.blockBytes, work.batch.region(read), work.batch.offset(read));
-            return true;
-        } catch (OrbitKvException e) {
-            if (e.code() == ErrorCode.DRIVE) {
-                return false;
-            }
-            throw e;
         }
     }
 

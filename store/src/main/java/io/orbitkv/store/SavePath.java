@@ -8,16 +8,16 @@ import io.orbitkv.nativeio.Tier;
 import io.orbitkv.store.SaveResult.DropReason;
 import io.orbitkv.store.Workspace.BlockState;
 import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.HostTier;
-import io.orbitkv.tiers.NvmeTier;
-import io.orbitkv.tiers.TierState;
 
 /**
  * Takes blocks in: claim pages, copy and checksum, publish.
  *
  * <p>A turn handles up to {@link Workspace#TURN_BLOCKS_MAX} blocks. Claims and publication run under the writer lock,
  * which is never held across a copy or I/O; copies run beside other savers. A block that somebody else published
- * meanwhile is dropped in favour of the first: its claim is dead weight until its segment goes.
+ * meanwhile is dropped in favour of the first: its claim is dead weight until its segment goes. While no drive serves, or the
+ * cap leaves none segments enough to write to, blocks are taken into host memory only.
  */
 final class SavePath {
     /** Copied and checksummed at a time, so that the checksum finds the bytes in the L2 cache. */
@@ -32,7 +32,7 @@ final class SavePath {
     private final Object writerLock;
     private final PrefixIndex index;
     private final HostTier host;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final HostMover mover;
     private final Counters counters;
     private final Admission admission;
@@ -49,7 +49,7 @@ final class SavePath {
             Object writerLock,
             PrefixIndex index,
             HostTier host,
-            NvmeTier nvme,
+            Drives nvme,
             HostMover mover,
             Counters counters,
             Admission admission,
@@ -135,10 +135,8 @@ final class SavePath {
     }
 
     private int claim(Workspace work, int lane, SaveResult result) {
-        DropReason reason = nvme.state() == TierState.SERVING ? DropReason.NONE : DropReason.TIER_FAILED;
-        // With too few segments for the cap nothing is written: what is saved stays in host memory.
-        work.hostOnly = nvme.isStarved();
-        int room = work.hostOnly ? work.count : nvme.queueFree() - promised;
+        DropReason reason = DropReason.NONE;
+        int room = nvme.isAnyTaking() ? nvme.queueFree() - promised : Integer.MAX_VALUE;
         int claimed = 0;
         for (int i = 0; i < work.count; i++) {
             if (index.contains(work.binding.indexNumber(), work.keys(), work.keyOffset(i))) {
@@ -224,32 +222,53 @@ final class SavePath {
         nvme.requestEviction();
     }
 
-    /** Only what admission lets in gets a position; the rest stays in host memory, with {@link #NEVER_OFFERED}. */
+    /**
+     * Only what admission lets in and a drive takes gets a position; the rest stays in host memory, with
+     * {@link #NEVER_OFFERED}. The first block that no drive takes ends it for the call.
+     */
     private void accept(Workspace work, int i, int lane, SaveResult result) {
-        if (work.admitted[i] && !work.hostOnly) {
-            result.admitted(offer(work.extents[i], work.listing, lane));
-        } else {
-            host.unpin(work.extents[i]);
-            result.refused();
+        boolean wanted = work.admitted[i];
+        if (wanted && !work.unserved) {
+            long position = offer(work.extents[i], work.listing, lane);
+            if (position != NEVER_OFFERED) {
+                result.admitted(position);
+                return;
+            }
+            work.unserved = true;
         }
+        if (wanted) {
+            counters.savedWithoutDrive.increment();
+        }
+        host.unpin(work.extents[i]);
+        result.refused();
     }
 
-    /** The birth is written before the drive's queue can see the block, and the queue takes over the caller's pin. */
+    /**
+     * The birth is written before the drive's queue can see the block, and the queue takes over the caller's pin.
+     *
+     * @return its position, or {@link #NEVER_OFFERED} where no drive takes it
+     */
     private long offer(long extent, BlockListing listing, int lane) {
-        long position = ++accepted;
+        long position = accepted + 1;
         host.listing(extent, listing).birth(position);
-        nvme.offer(extent, position, lane);
+        if (!nvme.offer(extent, position, lane)) {
+            listing.birth(NEVER_OFFERED);
+            return NEVER_OFFERED;
+        }
+        accepted = position;
         return position;
     }
 
-    /** Sends a pinned block to the drive that was refused when it was saved. Under the writer lock. */
-    void offerAgain(long extent, BlockListing listing, int lane) {
-        acceptedPublished = offer(extent, listing, lane);
+    /** Sends a pinned block to a drive that was refused when it was saved; whether one takes it. Under the writer lock. */
+    boolean offerAgain(long extent, BlockListing listing, int lane) {
+        boolean taken = offer(extent, listing, lane) != NEVER_OFFERED;
+        acceptedPublished = accepted;
+        return taken;
     }
 
     /** Whether the drive takes a block beside those that saves have claimed pages for. Under the writer lock. */
     boolean hasRoomOnDrive() {
-        return nvme.state() == TierState.SERVING && !nvme.isStarved() && nvme.queueFree() - promised > 0;
+        return nvme.queueFree() - promised > 0;
     }
 
     /** A full index sweeps dead runs before it refuses. */

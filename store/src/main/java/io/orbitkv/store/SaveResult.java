@@ -25,9 +25,7 @@ public final class SaveResult {
         /** The index is full; it is evicting. */
         INDEX_FULL,
         /** The family was cleared while its blocks were being taken in. */
-        CLEARED,
-        /** The drive has failed; the store serves what it has. */
-        TIER_FAILED
+        CLEARED
     }
 
     /** Creates an empty result. */
@@ -80,7 +78,7 @@ public final class SaveResult {
 
     /**
      * Blocks that were taken in and are on their way to the drive: always the first ones of those accepted, and all of
-     * them unless the store admits selectively ({@link StoreOptions#admission}). Only they survive the process, once
+     * them unless the store admits selectively ({@link StoreOptions#admission}) or no drive is in service. Only they survive the process, once
      * {@link KvStore#sync} says so.
      */
     public int admitted() {

@@ -64,7 +64,10 @@ final class SecondOffers implements Admission.SecondOffer {
                 host.unpin(extent);
                 return false;
             }
-            saves.offerAgain(extent, listing, host.laneFor(extent, keys.getLong(keyOffset)));
+            if (!saves.offerAgain(extent, listing, host.laneFor(extent, keys.getLong(keyOffset)))) {
+                host.unpin(extent);
+                return false;
+            }
             return true;
         }
     }

@@ -3,6 +3,8 @@ package io.orbitkv.store;
 import io.orbitkv.index.Catalog;
 import io.orbitkv.index.SegmentRow;
 import io.orbitkv.tiers.SegmentState;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * What the log has said of its segments since the catalog heard last. The log's thread notes, upkeep writes down in
@@ -64,13 +66,22 @@ final class SegmentBook {
         return changes > 0;
     }
 
-    /** Moves what has changed into a batch of the catalog; how many rows. */
-    synchronized int drainTo(Catalog.Batch batch) {
-        int rows = changes;
-        for (int i = 0; i < rows; i++) {
+    /**
+     * Moves what has changed into a batch of the catalog; how many rows. Without the lock over the catalog's pages, which may
+     * have to be read from a drive that hangs.
+     */
+    int drainTo(Catalog.Batch batch) {
+        List<SegmentRow> rows = takeChanges();
+        rows.forEach(batch::putSegment);
+        return rows.size();
+    }
+
+    private synchronized List<SegmentRow> takeChanges() {
+        List<SegmentRow> rows = new ArrayList<>(changes);
+        for (int i = 0; i < changes; i++) {
             int segment = changed[i];
             isChanged[segment] = false;
-            batch.putSegment(new SegmentRow(
+            rows.add(new SegmentRow(
                     segment,
                     useSequences[segment],
                     SegmentRow.State.valueOf(states[segment].name()),

@@ -1,6 +1,8 @@
 package io.orbitkv.store;
 
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.TierState;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.Agent;
@@ -13,17 +15,22 @@ final class Stepped implements Driver {
 
     private static final long IDLE_NANOS = 1_000_000;
 
-    private final NvmeTier log;
-    private final AgentInvoker logInvoker;
+    private final Drives drives;
+    private final CatalogKeeper keeper;
+    private final AgentInvoker[] logInvokers;
     private final AgentInvoker upkeepInvoker;
     private final List<AgentInvoker> beside = new ArrayList<>();
     private Filling fill;
 
-    Stepped(NvmeTier log, Upkeep upkeep) {
-        this.log = log;
-        this.logInvoker = new AgentInvoker(Stepped::fail, null, log);
+    Stepped(Drives drives, Upkeep upkeep, CatalogKeeper keeper) {
+        this.drives = drives;
+        this.keeper = keeper;
+        this.logInvokers = new AgentInvoker[drives.count()];
+        for (int i = 0; i < logInvokers.length; i++) {
+            logInvokers[i] = new AgentInvoker(Stepped::fail, null, drives.drive(i));
+            logInvokers[i].start();
+        }
         this.upkeepInvoker = new AgentInvoker(Stepped::fail, null, upkeep);
-        logInvoker.start();
         upkeepInvoker.start();
     }
 
@@ -40,21 +47,26 @@ final class Stepped implements Driver {
     /** One step of each agent; where none had work, simulated time passes. */
     @Override
     public void pause() {
-        int work = 0;
+        int done = 0;
         for (int i = 0; i < beside.size(); i++) {
-            work += beside.get(i).invoke();
+            done += beside.get(i).invoke();
         }
-        int filled = fill != null && fill.step() ? 1 : 0;
-        if (logInvoker.invoke() + upkeepInvoker.invoke() + work + filled == 0) {
-            log.await(IDLE_NANOS);
+        done += fill != null && fill.step() ? 1 : 0;
+        for (AgentInvoker log : logInvokers) {
+            done += log.invoke();
+        }
+        done += upkeepInvoker.invoke() + keeper.doWork();
+        for (int i = 0; done == 0 && i < logInvokers.length; i++) {
+            drives.drive(i).await(IDLE_NANOS / logInvokers.length);
         }
     }
 
     @Override
-    public void startBeside(Agent agent) {
+    public Runnable startBeside(Agent agent) {
         AgentInvoker invoker = new AgentInvoker(Stepped::fail, null, agent);
         beside.add(invoker);
         invoker.start();
+        return null;
     }
 
     @Override
@@ -72,13 +84,32 @@ final class Stepped implements Driver {
         if (fill != null) {
             fill.close();
         }
+        boolean clean = true;
+        for (int i = 0; i < drives.count(); i++) {
+            clean &= stop(drives.drive(i));
+        }
+        return clean;
+    }
+
+    private static boolean stop(NvmeTier log) {
         for (int step = 0; step < STOP_STEPS_MAX; step++) {
             if (log.stop()) {
                 log.onClose();
-                return true;
+                return log.state() == TierState.STOPPED;
             }
             log.await(IDLE_NANOS);
         }
         return false;
+    }
+
+    @Override
+    public boolean finish(Runnable work, long timeoutNanos) {
+        work.run();
+        return true;
+    }
+
+    @Override
+    public boolean isDrained() {
+        return true;
     }
 }

@@ -38,6 +38,8 @@ public final class StoreOptions implements Cloneable {
     private int writeQueueBlocks;
     private int ringDepth = 64;
     private long restoreTimeoutMillis = 10_000;
+    private long driveTimeoutMillis = 1_500;
+    private long driveProbeMillisMax = 4_000;
     private long lockWaitMillis = 2_000;
     private PageKind pageKind = PageKind.TRANSPARENT_HUGE;
     private boolean verifyHost;
@@ -266,6 +268,31 @@ public final class StoreOptions implements Cloneable {
     /** See {@link #restoreTimeoutMillis(long)}. */
     public long restoreTimeoutMillis() {
         return restoreTimeoutMillis;
+    }
+
+    /**
+     * After how many milliseconds without an answer a drive is taken out of service, until it is well again. Looked at ten
+     * times a second; 50 to 600,000.
+     */
+    public StoreOptions driveTimeoutMillis(long millis) {
+        driveTimeoutMillis = inRange("drive timeout in ms", millis, 50, 600_000);
+        return this;
+    }
+
+    /** See {@link #driveTimeoutMillis(long)}. */
+    public long driveTimeoutMillis() {
+        return driveTimeoutMillis;
+    }
+
+    /** Most milliseconds between two attempts to bring a drive back that is out of service; 100 to 600,000. */
+    public StoreOptions driveProbeMillisMax(long millis) {
+        driveProbeMillisMax = inRange("drive probe in ms", millis, 100, 600_000);
+        return this;
+    }
+
+    /** See {@link #driveProbeMillisMax(long)}. */
+    public long driveProbeMillisMax() {
+        return driveProbeMillisMax;
     }
 
     /** How long opening waits for the transfers of a killed predecessor to end, in milliseconds. */

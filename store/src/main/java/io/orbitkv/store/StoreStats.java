@@ -53,6 +53,11 @@ import io.orbitkv.recovery.FillState;
  * @param indexBytes native memory of the index
  * @param leasesHeld leases that are held and have not expired
  * @param leasedBytes bytes of blocks that leases claim, expired ones that were not closed and not taken back yet included
+ * @param savedWithoutDriveBlocks blocks that were taken into host memory only, since no drive was in service, or the cap left none room
+ * @param nvmeDroppedBlocks blocks that a drive had taken over and did not write, since it went out of service
+ * @param nvmeSegmentsFailed segments that were given up since their flush had failed
+ * @param driveOutages how often a drive went out of service
+ * @param drivesOut drives that are out of service now
  * @param ownBytes bytes that the store's files take on the drive
  * @param capBytes most bytes that they and foreign ones may take together
  * @param foreignBytes bytes of files in the data folders that are not the store's, as they were seen last
@@ -110,6 +115,11 @@ public record StoreStats(
         long indexBytes,
         int leasesHeld,
         long leasedBytes,
+        long savedWithoutDriveBlocks,
+        long nvmeDroppedBlocks,
+        long nvmeSegmentsFailed,
+        long driveOutages,
+        int drivesOut,
         long ownBytes,
         long capBytes,
         long foreignBytes,

@@ -1,19 +1,19 @@
 package io.orbitkv.store;
 
-import io.orbitkv.nativeio.ThreadPriority;
+import io.orbitkv.tiers.Drives;
 import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.TierState;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.AgentTerminationException;
-import org.agrona.concurrent.BackoffIdleStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Production threading: the log and upkeep on a thread each, and one that fills the index until it is whole. */
+/** Production threading: the log of each drive, upkeep and the catalog's keeper on a thread each, and those that fill the index. */
 final class Threads implements Driver {
     private static final Logger LOG = LoggerFactory.getLogger(Threads.class);
 
@@ -23,30 +23,37 @@ final class Threads implements Driver {
     /** How long a clean stop may take before the log is abandoned as it stands, which is safe. */
     private static final long STOP_NANOS_MAX = 10_000_000_000L;
 
-    /** How long the agent beside the others sleeps when it has just had work, and when it has not for long. */
-    private static final long BESIDE_NANOS_MIN = 500_000;
+    /** A drive that is out and has kept a transfer for so long is not waited for when the store stops. */
+    private static final long HANGS_NANOS = 1_000_000_000L;
 
-    private static final long BESIDE_NANOS_MAX = 100_000_000;
+    /** How long an abandoned log may take to end its thread, where its drive answers. */
+    private static final long ABANDON_NANOS_MAX = 500_000_000L;
 
-    private final LogThread log;
-    private final AgentRunner logRunner;
-    private final UpkeepIdle upkeepIdle;
+    private final Drives drives;
+    private final LogThread[] logs;
+    private final AgentRunner[] logRunners;
+    private final Thread[] logThreads;
+    private final UpkeepIdle upkeepIdle = new UpkeepIdle();
     private final AgentRunner upkeepRunner;
-    private final Thread logThread;
     private final Thread upkeepThread;
-    private final List<AgentRunner> besideRunners = new ArrayList<>();
-    private final List<Thread> besideThreads = new ArrayList<>();
+    private final KeeperThread keeper;
+    private final List<BesideThread> beside = new ArrayList<>();
     private Thread fillThread;
     private volatile boolean isFillStopped;
 
-    Threads(NvmeTier nvme, Upkeep upkeep) {
-        log = new LogThread(nvme);
-        logRunner = new AgentRunner(log, Threads::report, null, log);
-        upkeepIdle = new UpkeepIdle(upkeep);
-        upkeep.wakeWith(upkeepIdle::wake);
+    Threads(Drives drives, Upkeep upkeep, CatalogKeeper catalogKeeper) {
+        this.drives = drives;
+        logs = new LogThread[drives.count()];
+        logRunners = new AgentRunner[logs.length];
+        logThreads = new Thread[logs.length];
+        for (int i = 0; i < logs.length; i++) {
+            logs[i] = new LogThread(drives.drive(i));
+            logRunners[i] = new AgentRunner(logs[i], Threads::report, null, logs[i]);
+            logThreads[i] = AgentRunner.startOnThread(logRunners[i], Threads::daemon);
+        }
         upkeepRunner = new AgentRunner(upkeepIdle, Threads::report, null, upkeep);
-        logThread = AgentRunner.startOnThread(logRunner, Threads::daemon);
         upkeepThread = AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
+        keeper = new KeeperThread(catalogKeeper);
     }
 
     private static Thread daemon(Runnable loop) {
@@ -67,29 +74,19 @@ final class Threads implements Driver {
         LockSupport.parkNanos(WAIT_NANOS);
     }
 
-    /** It polls: what it does can wait for some milliseconds, and whoever gives it work does not pay for a wake-up. */
     @Override
-    public void startBeside(Agent agent) {
-        startBeside(agent, Threads::daemon);
+    public Runnable startBeside(Agent agent) {
+        return start(new BesideThread(agent, false));
     }
 
     @Override
     public void startAtRest(Agent agent) {
-        startBeside(agent, Threads::idleDaemon);
+        start(new BesideThread(agent, true));
     }
 
-    private static Thread idleDaemon(Runnable loop) {
-        return daemon(() -> {
-            ThreadPriority.idle();
-            loop.run();
-        });
-    }
-
-    private void startBeside(Agent agent, ThreadFactory threads) {
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, BESIDE_NANOS_MIN, BESIDE_NANOS_MAX);
-        AgentRunner runner = new AgentRunner(idle, Threads::report, null, agent);
-        besideRunners.add(runner);
-        besideThreads.add(AgentRunner.startOnThread(runner, threads));
+    private Runnable start(BesideThread thread) {
+        beside.add(thread);
+        return thread::wake;
     }
 
     @Override
@@ -111,37 +108,96 @@ final class Threads implements Driver {
         }
     }
 
-    private void endFill() {
-        isFillStopped = true;
-        boolean interrupted = false;
-        while (fillThread != null && fillThread.isAlive()) {
-            interrupted |= Thread.interrupted();
-            pause();
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+    private boolean isFilling() {
+        return fillThread != null && fillThread.isAlive();
     }
 
     @Override
     public boolean stop() {
-        endFill();
-        for (int i = 0; i < besideRunners.size(); i++) {
-            end(besideRunners.get(i), besideThreads.get(i));
+        boolean interrupted = Thread.interrupted();
+        try {
+            return stopAll();
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
-        upkeepIdle.stop();
-        end(upkeepRunner, upkeepThread);
-        log.stop();
+    }
+
+    private boolean stopAll() {
+        isFillStopped = true;
+        beside.forEach(BesideThread::stop);
         long deadline = System.nanoTime() + STOP_NANOS_MAX;
-        while (logThread.isAlive() && System.nanoTime() - deadline < 0) {
+        boolean clean = awaitEnd(this::isFilling, deadline);
+        for (BesideThread thread : beside) {
+            clean &= awaitEnd(thread::isAlive, deadline);
+        }
+        for (LogThread log : logs) {
+            log.stop();
+        }
+        deadline = System.nanoTime() + STOP_NANOS_MAX;
+        for (int i = 0; i < logs.length; i++) {
+            clean &= stop(i, deadline);
+        }
+        upkeepIdle.stop(); // it has watched the drives until here
+        end(upkeepRunner, upkeepThread);
+        return clean;
+    }
+
+    /** Whether a thread has ended in time; while a drive is out it gets little time, for it may hang there. */
+    private boolean awaitEnd(BooleanSupplier isAlive, long deadline) {
+        long start = System.nanoTime();
+        while (isAlive.getAsBoolean()) {
+            long now = System.nanoTime();
+            if (now - deadline > 0 || (drives.isAnyOut() && now - start > HANGS_NANOS)) {
+                return false;
+            }
             pause();
         }
-        boolean clean = !logThread.isAlive();
-        if (!clean) {
-            log.abandon();
+        return true;
+    }
+
+    /** Whether the drive's log came to a clean end. A drive that hangs keeps its thread until it has let go. */
+    private boolean stop(int i, long deadline) {
+        NvmeTier log = drives.drive(i);
+        while (logThreads[i].isAlive() && System.nanoTime() - deadline < 0 && !hangs(log)) {
+            pause();
         }
-        end(logRunner, logThread);
-        return clean;
+        if (!logThreads[i].isAlive()) {
+            end(logRunners[i], logThreads[i]);
+            return log.state() == TierState.STOPPED;
+        }
+        logs[i].abandon();
+        long grace = System.nanoTime() + ABANDON_NANOS_MAX;
+        while (logThreads[i].isAlive() && System.nanoTime() - grace < 0) {
+            pause();
+        }
+        return false;
+    }
+
+    /** It is out, and still holds a transfer. */
+    private static boolean hangs(NvmeTier log) {
+        return log.state() == TierState.OUT && log.oldestTransferNanos() > HANGS_NANOS;
+    }
+
+    @Override
+    public boolean finish(Runnable work, long timeoutNanos) {
+        return keeper.finish(work, timeoutNanos);
+    }
+
+    @Override
+    public boolean isDrained() {
+        for (Thread thread : logThreads) {
+            if (thread.isAlive()) {
+                return false;
+            }
+        }
+        for (BesideThread thread : beside) {
+            if (thread.isAlive()) {
+                return false;
+            }
+        }
+        return !isFilling() && !keeper.isAlive();
     }
 
     /**

@@ -1,12 +1,14 @@
 package io.orbitkv.store;
 
-import io.orbitkv.index.Catalog;
-import io.orbitkv.index.CatalogCounter;
 import io.orbitkv.index.PrefixIndex;
+import io.orbitkv.tiers.Drives;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.NanoClock;
 
-/** The slow work: tells the catalog what has changed, in batches, and sweeps dead runs out of the index. */
+/**
+ * Looks after what others leave: watches for drives that hang, takes back workspaces whose reads have ended, and sweeps dead
+ * runs out of the index. It does no I/O, so that no drive can hang it.
+ */
 final class Upkeep implements Agent {
     /** Runs looked at under the writer lock at a time: some tens of microseconds. */
     private static final int SWEEP_RUNS = 64;
@@ -15,17 +17,12 @@ final class Upkeep implements Agent {
 
     private final Object writerLock;
     private final PrefixIndex index;
-    private final Catalog catalog;
-    private final SegmentBook segments;
-    private final Quarantine quarantine;
-    private final SavePath saves;
+    private final Drives nvme;
     private final RestorePath restores;
     private final Workspaces workspaces;
     private final Reclaims reclaims;
     private final NanoClock clock;
-    private final long commitIntervalNanos;
 
-    private volatile long lastCommitNanos;
     private long sweptReclaims;
     private long passEnds;
     private boolean sweeping;
@@ -42,72 +39,27 @@ final class Upkeep implements Agent {
     Upkeep(
             Object writerLock,
             PrefixIndex index,
-            Catalog catalog,
-            SegmentBook segments,
-            Quarantine quarantine,
-            SavePath saves,
+            Drives nvme,
             RestorePath restores,
             Workspaces workspaces,
             Reclaims reclaims,
-            NanoClock clock,
-            long commitIntervalNanos) {
+            NanoClock clock) {
         this.writerLock = writerLock;
         this.index = index;
-        this.catalog = catalog;
-        this.segments = segments;
-        this.quarantine = quarantine;
-        this.saves = saves;
+        this.nvme = nvme;
         this.restores = restores;
         this.workspaces = workspaces;
         this.reclaims = reclaims;
         this.clock = clock;
-        this.commitIntervalNanos = commitIntervalNanos;
-        this.lastCommitNanos = clock.nanoTime();
     }
 
     @Override
     public int doWork() {
+        nvme.watch(clock.nanoTime());
         if (workspaces.hasRetired()) {
             workspaces.reuseDrained(restores::unpinDrained);
         }
-        return commitWhenDue() + sweepWhenDue();
-    }
-
-    /** Whether something is waiting, so that looking again soon is worth while. Any thread. */
-    boolean hasWork() {
-        return segments.hasChanges() || quarantine.isWaiting() || workspaces.hasRetired();
-    }
-
-    /** Says who ends the sleep of upkeep's thread when there is something to do. */
-    void wakeWith(Runnable waker) {
-        segments.onFirstChange(waker);
-    }
-
-    private int commitWhenDue() {
-        boolean found = quarantine.isWaiting(); // what it found must not be found again
-        if (!found && !segments.hasChanges()) {
-            return 0;
-        }
-        long interval = found ? QUARANTINE_INTERVAL_NANOS : commitIntervalNanos;
-        if (clock.nanoTime() - lastCommitNanos < interval) {
-            return 0;
-        }
-        commit();
-        return 1;
-    }
-
-    /** Writes down everything that is waiting, and whatever was noted before this call. Any thread. */
-    void commit() {
-        try (Catalog.Batch batch = catalog.begin()) {
-            segments.drainTo(batch);
-            quarantine.drainTo(batch);
-            long next = saves.acceptedPosition() + 1;
-            if (next > catalog.counter(CatalogCounter.NEXT_POSITION)) {
-                batch.setCounter(CatalogCounter.NEXT_POSITION, next);
-            }
-            batch.commit();
-        }
-        lastCommitNanos = clock.nanoTime();
+        return sweepWhenDue();
     }
 
     private int sweepWhenDue() {

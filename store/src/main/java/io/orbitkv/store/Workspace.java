@@ -7,6 +7,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
+import io.orbitkv.nativeio.TimedReader;
 import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.ReadBatch;
 import java.util.Arrays;
@@ -70,6 +71,12 @@ final class Workspace implements AutoCloseable {
     /** Reads of the turn that stand among those in flight. */
     int readsNoted;
 
+    /** Reads of the turn, over all drives. */
+    int readCount;
+
+    /** No drive took a block of this save: those behind it are not offered. */
+    boolean unserved;
+
     /** A restore has given up on reads that may still run: the workspace rests until they have ended. */
     boolean readsAbandoned;
 
@@ -96,9 +103,6 @@ final class Workspace implements AutoCloseable {
     final int[] checksums = new int[RESTORE_TURN_BLOCKS_MAX];
     final int[] reads = new int[RESTORE_TURN_BLOCKS_MAX];
 
-    /** Per read of the turn's batch: which block it is of. */
-    final int[] readBlocks = new int[RESTORE_TURN_BLOCKS_MAX];
-
     final boolean[] admitted = new boolean[TURN_BLOCKS_MAX];
 
     /** Of blocks that a restore's turn has read from the drive their extents there, then where they go in host memory. */
@@ -112,13 +116,25 @@ final class Workspace implements AutoCloseable {
     final Match single = new Match(1);
     final BlockChecksum checksum = new BlockChecksum();
     final BlockListing listing = new BlockListing();
-    final ReadBatch batch = new ReadBatch();
     final RestoreEstimate.Paths paths = new RestoreEstimate.Paths();
+
+    /** A batch a drive; made when they are needed first, but for the first drive's. */
+    private final ReadBatch[] batches;
+
+    /** Reads on the caller's own thread; null where there is none. */
+    private final TimedReader reader;
+
+    // Where the reader's last read lands.
+    private long readerAddress;
+    private long readerBytes;
 
     private final int stagingBytes;
     private MemoryRegion staging;
 
-    Workspace(int queryBlocksMax, int stagingBytes) {
+    Workspace(int queryBlocksMax, int stagingBytes, int drives, TimedReader reader) {
+        this.reader = reader;
+        this.batches = new ReadBatch[drives];
+        batches[0] = new ReadBatch();
         this.prompt = Match.ofExtents(queryBlocksMax);
         this.stagingBytes = stagingBytes;
     }
@@ -134,6 +150,7 @@ final class Workspace implements AutoCloseable {
         blocks = at;
         branch = 0;
         refusing = false;
+        unserved = false;
     }
 
     void turn(int from, int blockCount) {
@@ -203,13 +220,76 @@ final class Workspace implements AutoCloseable {
         return stagingBytes;
     }
 
+    TimedReader reader() {
+        return reader;
+    }
+
+    /** Notes where the reader's next read lands. */
+    void readerReads(ReadBatch batch, int read) {
+        readerBytes = (long) Extent.pages(batch.bytes(read)) * MemoryRegion.PAGE_BYTES;
+        readerAddress = batch.region(read).address(batch.offset(read), readerBytes);
+    }
+
+    int drives() {
+        return batches.length;
+    }
+
+    /** The batch of a drive, or null where there never was one. */
+    ReadBatch batch(int drive) {
+        return batches[drive];
+    }
+
+    /** The batch in which the turn's i-th block is read. */
+    ReadBatch batchOf(int i) {
+        int drive = batches.length == 1 ? 0 : Extent.segment(extents[i]) % batches.length;
+        if (batches[drive] == null) {
+            batches[drive] = new ReadBatch();
+        }
+        return batches[drive];
+    }
+
+    /** Forgets all reads. */
+    void clearReads() {
+        readCount = 0;
+        for (ReadBatch batch : batches) {
+            if (batch != null) {
+                batch.clear();
+            }
+        }
+    }
+
     /** Whether no read into this workspace is in flight. */
     boolean isDrained() {
-        return batch.isDrained();
+        for (ReadBatch batch : batches) {
+            if (batch != null && !batch.isDrained()) {
+                return false;
+            }
+        }
+        return reader == null || reader.isDrained();
+    }
+
+    /** Whether a read into this workspace is under way on a drive that serves. */
+    boolean isAwaitedOfServingDrive() {
+        for (ReadBatch batch : batches) {
+            if (batch != null && batch.isAwaitedOfServingDrive()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Whether a read into this range of memory may be in flight. */
     boolean readsInto(long address, long bytes) {
+        for (ReadBatch batch : batches) {
+            if (batch != null && readsInto(batch, address, bytes)) {
+                return true;
+            }
+        }
+        boolean meets = readerAddress < address + bytes && address < readerAddress + readerBytes;
+        return meets && reader != null && !reader.isDrained();
+    }
+
+    private static boolean readsInto(ReadBatch batch, long address, long bytes) {
         for (int read = 0; read < batch.count() && !batch.isDrained(); read++) {
             if (batch.region(read).bytes() == 0) {
                 continue; // its owner has closed it: nothing lies there any more
@@ -225,6 +305,9 @@ final class Workspace implements AutoCloseable {
 
     @Override
     public void close() {
+        if (reader != null) {
+            reader.close();
+        }
         if (staging != null) {
             staging.close();
         }

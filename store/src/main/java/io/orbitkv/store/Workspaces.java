@@ -1,8 +1,11 @@
 package io.orbitkv.store;
 
+import io.orbitkv.nativeio.DataFolders;
+import io.orbitkv.nativeio.TimedReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.agrona.concurrent.ManyToManyConcurrentArrayQueue;
 
 /** The pool of workspaces: as many as calls ever ran at once, at most a bound. */
@@ -10,14 +13,16 @@ final class Workspaces implements AutoCloseable {
     /** More calls at once than this wait for each other: each holds up to a staging buffer. */
     static final int WORKSPACES_MAX = 64;
 
-    /** With more at rest, restores leave the drive alone: it doesn't answer, and each of them holds memory. */
+    /** With more at rest, restores leave drives alone: one doesn't answer, and each of them holds memory. */
     static final int RETIRED_MAX = 16;
 
-    /** All that can be there: those at work may all come to rest at once, and be replaced. */
-    private static final int IDLE_MAX = 2 * WORKSPACES_MAX + RETIRED_MAX;
+    /** All that can be there: those at work may all come to rest at once, on one drive after the other, and be replaced. */
+    private static final int IDLE_MAX = (DataFolders.FOLDERS_MAX + 1) * (WORKSPACES_MAX + RETIRED_MAX);
 
     private final int queryBlocksMax;
     private final int stagingBytes;
+    private final int drives;
+    private final Supplier<TimedReader> readers;
     private final ManyToManyConcurrentArrayQueue<Workspace> idle = new ManyToManyConcurrentArrayQueue<>(IDLE_MAX);
     private final List<Workspace> all = new ArrayList<>();
     private final List<Workspace> retired = new ArrayList<>();
@@ -25,7 +30,9 @@ final class Workspaces implements AutoCloseable {
     /** Size of {@link #retired}, for those who mustn't wait for its lock. */
     private volatile int retiredCount;
 
-    Workspaces(int queryBlocksMax, int stagingBytes) {
+    Workspaces(int queryBlocksMax, int stagingBytes, int drives, Supplier<TimedReader> readers) {
+        this.readers = readers;
+        this.drives = drives;
         this.queryBlocksMax = queryBlocksMax;
         this.stagingBytes = stagingBytes;
     }
@@ -49,7 +56,7 @@ final class Workspaces implements AutoCloseable {
             if (all.size() - retired.size() >= WORKSPACES_MAX) {
                 return null;
             }
-            Workspace workspace = new Workspace(queryBlocksMax, stagingBytes);
+            Workspace workspace = new Workspace(queryBlocksMax, stagingBytes, drives, readers.get());
             all.add(workspace);
             return workspace;
         }
@@ -82,13 +89,32 @@ final class Workspaces implements AutoCloseable {
         }
     }
 
+    /** Whether no drive may write into any of them. */
+    boolean areDrained() {
+        synchronized (all) {
+            return retired.stream().allMatch(Workspace::isDrained);
+        }
+    }
+
     boolean hasRetired() {
         return retiredCount > 0;
     }
 
-    /** Whether so many restores gave up on the drive that no more should ask it. */
+    /**
+     * Whether so many restores gave up on a drive that serves that no more should ask it. One that is out of service is not
+     * asked anyway, and must not keep restores from the others.
+     */
     boolean isDriveLate() {
-        return retiredCount >= RETIRED_MAX;
+        if (retiredCount < RETIRED_MAX) {
+            return false;
+        }
+        synchronized (all) {
+            int late = 0;
+            for (Workspace workspace : retired) {
+                late += workspace.isAwaitedOfServingDrive() ? 1 : 0;
+            }
+            return late >= RETIRED_MAX;
+        }
     }
 
     /**

@@ -37,7 +37,7 @@ class Promise08BoundsTest {
 
     /** What a number counts. */
     private static final Pattern UNIT = Pattern.compile(
-            ".*(Bytes|BytesPerSecond|BytesMax|BytesLargest|Millis|Blocks|BlocksMax|Segments|leasesMax|ringDepth|admissionPrice)$");
+            ".*(Bytes|BytesMax|BytesLargest|BytesPerSecond|Millis|MillisMax|Blocks|BlocksMax|Segments|leasesMax|ringDepth|admissionPrice)$");
 
     private static final int PRICE_MAX = 10; // in blocks
 

@@ -133,7 +133,7 @@ class ResourceTest {
             Rounds rounds = new Rounds(store, family, prompts, blocks);
             Blocks direct = Blocks.of(memory);
             Blocks copied = Blocks.of(array);
-            Thread log = threadOf("orbitkv-log");
+            Thread log = threadOf("orbitkv-log-0");
             long mine = 1;
             long logs = 1;
             // The JIT compilers resolve string constants on the thread that asks for a compilation, which counts as its

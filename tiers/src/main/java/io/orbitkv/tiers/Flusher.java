@@ -1,11 +1,16 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.tiers.SegmentTable.Life;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.IntConsumer;
 
 /**
  * Makes durable what was written: rounds of one fdatasync for each file that was written since the round before.
  *
- * <p>A round covers the position that was written when it began, and the segments that were sealed by then.
+ * <p>A round covers the position that was written when it began, and the segments that were sealed by then. A flush that
+ * fails is not tried again for what it was to cover: what was written to that file since the round before the failing one is
+ * lost, as far as anybody can know, and the segments that hold it are given up.
  */
 final class Flusher {
     private final LogContext context;
@@ -16,6 +21,20 @@ final class Flusher {
     private final int[] dirty;
     private int dirtyCount;
     private long dirtySince;
+
+    /** Per segment the round after which it was written last, -1 where it was not in this life of the store. */
+    private final long[] writtenAfter;
+
+    /** The last round that ended well: what was written after an earlier one is durable. */
+    private long durableRound;
+
+    /** Files whose flush has failed, until their segments are given up. */
+    private final boolean[] isFailed;
+
+    /** The same, of flushes on other threads, until the agent hears of it. */
+    private final AtomicIntegerArray failedBeside;
+
+    private volatile boolean anyFailedBeside;
 
     // ---- sealed and not yet durable, a ring over all segments ----
     private final int[] sealed;
@@ -45,7 +64,11 @@ final class Flusher {
         this.sealed = new int[segments];
         this.isQueued = new boolean[segments];
         this.sealedInRound = new long[segments];
-        for (int segment = 0; segment < segments; segment++) {
+        this.writtenAfter = new long[segments];
+        this.isFailed = new boolean[files.length];
+        this.failedBeside = new AtomicIntegerArray(files.length);
+        Arrays.fill(writtenAfter, -1);
+        for (int segment = context.drive; segment < segments; segment += context.geometry.folders()) {
             if (initial.isSealed(segment)) {
                 onSealed(segment);
                 if (initial.durablePosition() < initial.lastPosition()) {
@@ -57,7 +80,11 @@ final class Flusher {
 
     /** A write to a segment has ended well. */
     void onWritten(int segment, long nowNanos) {
-        int file = context.io.file(segment);
+        writtenAfter[segment] = roundNumber;
+        dirty(context.io.file(segment), nowNanos);
+    }
+
+    private void dirty(int file, long nowNanos) {
         if (!isDirty[file]) {
             isDirty[file] = true;
             if (dirtyCount == 0) {
@@ -114,9 +141,9 @@ final class Flusher {
         return roundRequested;
     }
 
-    /** Whether a round has ended. */
+    /** Whether a round, or a later one, has ended well. */
     boolean isComplete(long round) {
-        return roundNumber > round || (roundNumber == round && !active);
+        return durableRound >= round;
     }
 
     private boolean isDue(long nowNanos, boolean last) {
@@ -174,11 +201,12 @@ final class Flusher {
 
     void onFlush(int i, int result) {
         pending--;
-        if (context.hasFailed()) {
-            return;
-        }
         if (result < 0) {
+            fail(files[i]);
             context.failDrive("flushing segment file", files[i], result);
+        }
+        noticeFailedBeside(); // the kernel tells of a loss once, and may have told that one
+        if (context.hasFailed() || (context.isOut() && context.state() != TierState.RETURNING)) {
             return;
         }
         NvmeCounters.add(context.counters.flushes, 1);
@@ -189,6 +217,7 @@ final class Flusher {
 
     private void end() {
         active = false;
+        durableRound = roundNumber;
         boolean moved = roundPosition > positions.durable();
         positions.flushed(roundPosition);
         for (int i = 0; i < roundSealed; i++) {
@@ -205,6 +234,76 @@ final class Flusher {
         if (moved) {
             context.listener.onPositions(positions.written(), positions.durable());
         }
+    }
+
+    /** The header of a segment was written again, with what it had held: its file is to be flushed, and nothing can be lost. */
+    void onProbed(int segment, long nowNanos) {
+        dirty(context.io.file(segment), nowNanos);
+    }
+
+    /** A flush of a file has failed, of whoever asked for it. */
+    void fail(int file) {
+        isFailed[file] = true;
+    }
+
+    /** The same. Any thread; the agent has to be woken. */
+    void failBeside(int file) {
+        failedBeside.set(file, 1);
+        anyFailedBeside = true;
+    }
+
+    /** Takes the drive out where a flush on another thread has failed: what that was to cover may be this log's. */
+    void noticeFailedBeside() {
+        if (!anyFailedBeside) {
+            return;
+        }
+        anyFailedBeside = false; // partner: failBeside() sets it last
+        for (int file = 0; file < failedBeside.length(); file++) {
+            if (failedBeside.getAndSet(file, 0) != 0) {
+                fail(file);
+            }
+        }
+        context.leave("a flush on behalf of the cap has failed");
+    }
+
+    /**
+     * The drive is out, and nothing is in flight: the round is undone, so that its files are flushed again when the drive
+     * returns, but for those whose flush has failed.
+     *
+     * @param failed takes each segment that holds what such a flush was to make durable
+     */
+    void giveUpRound(long nowNanos, IntConsumer failed) {
+        for (int i = 0; active && i < fileCount; i++) {
+            dirty(files[i], nowNanos);
+        }
+        active = false;
+        boolean any = false;
+        for (int segment = context.drive; segment < writtenAfter.length; segment += context.geometry.folders()) {
+            if (isFailed[context.io.file(segment)] && writtenAfter[segment] >= durableRound) {
+                writtenAfter[segment] = -1;
+                any = true;
+                failed.accept(segment);
+            }
+        }
+        if (any) {
+            context.shared.lost.add(positions.durable() + 1, positions.written());
+        }
+        forgetFailedFiles();
+    }
+
+    /** What is left in them is durable, or given up. */
+    private void forgetFailedFiles() {
+        int kept = 0;
+        for (int i = 0; i < dirtyCount; i++) {
+            int file = dirty[i];
+            if (isFailed[file]) {
+                isDirty[file] = false;
+            } else {
+                dirty[kept++] = file;
+            }
+        }
+        dirtyCount = kept;
+        Arrays.fill(isFailed, false);
     }
 
     private void becomeDurable(int segment) {

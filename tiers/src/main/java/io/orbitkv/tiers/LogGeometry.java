@@ -124,6 +124,11 @@ public final class LogGeometry {
         return folders;
     }
 
+    /** How many segments each folder holds. */
+    public int segmentsPerFolder() {
+        return segments / folders;
+    }
+
     /** The folder that a segment lies in, from 0. */
     public int folderOfSegment(int segment) {
         return segment % folders;

@@ -1,22 +1,24 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.DataFolder;
-import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.IoRing;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
+import io.orbitkv.nativeio.TimedReader;
+import org.agrona.concurrent.NanoClock;
 
 /**
- * The log's files, of all data folders, and its ring, addressed by segment and page. Writes leave a part of the ring to reads,
+ * The log's files in one data folder, and their ring, addressed by segment and page. Writes leave a part of the ring to reads,
  * and go one at a time while somebody reads: a drive serves what it was given first, and nobody waits for a write.
  *
  * <p>Files are open from the start; the ring is made by the agent's thread, which owns it.
  */
 final class LogIo implements AutoCloseable {
-    private final DataFolders folders;
+    private final DataFolder folder;
+    private final NanoClock clock;
     private final LogGeometry geometry;
     private final int ringDepth;
     private final int readDepth;
@@ -29,6 +31,7 @@ final class LogIo implements AutoCloseable {
     private static final int WRITES_BESIDE_READS = 1;
 
     private volatile IoRing ring;
+    private volatile InFlight inFlight;
 
     /** When somebody read last, by the tier's clock. */
     private volatile long readNanos;
@@ -36,12 +39,14 @@ final class LogIo implements AutoCloseable {
     private volatile boolean wasRead;
 
     // The agent's.
+    private boolean[] isWrite;
     private int writeDepth;
     private int writesInFlight;
     private boolean isReadFrom;
 
-    LogIo(DataFolders folders, LogGeometry geometry, NvmeOptions options) {
-        this.folders = folders;
+    LogIo(DataFolder folder, int drive, LogGeometry geometry, NvmeOptions options, NanoClock clock) {
+        this.folder = folder;
+        this.clock = clock;
         this.geometry = geometry;
         this.ringDepth = options.ringDepth();
         this.readDepth = options.readDepth();
@@ -49,7 +54,7 @@ final class LogIo implements AutoCloseable {
         boolean good = false;
         try {
             for (int file = 0; file < files.length; file++) {
-                files[file] = open(file);
+                files[file] = geometry.folderOfFile(file) == drive ? open(file) : null;
             }
             good = true;
         } finally {
@@ -60,7 +65,6 @@ final class LogIo implements AutoCloseable {
     }
 
     private StorageFile open(int number) {
-        DataFolder folder = folders.get(geometry.folderOfFile(number));
         StorageFile file = folder.open(LogGeometry.fileName(number), true);
         if (file.bytes() < geometry.fileBytes(number)) {
             long bytes = file.bytes();
@@ -75,10 +79,12 @@ final class LogIo implements AutoCloseable {
     }
 
     void openRing(MemoryRegion hostPool, MemoryRegion staging) {
-        IoRing opened = folders.newRing(ringDepth);
+        IoRing opened = folder.newRing(ringDepth);
         opened.register(hostPool); // where the kernel refuses, transfers cost a little more: nothing to decide here
         opened.register(staging);
         writeDepth = Math.max(1, opened.depth() - readDepth);
+        inFlight = new InFlight(opened.depth());
+        isWrite = new boolean[opened.depth()];
         ring = opened;
     }
 
@@ -109,37 +115,72 @@ final class LogIo implements AutoCloseable {
     }
 
     boolean write(int segment, int page, MemoryRegion region, long offset, long bytes, long token) {
-        IoRing mine = ring;
-        if (isReadFrom && writesInFlight >= WRITES_BESIDE_READS
-                || mine.inFlight() >= writeDepth
-                || !mine.write(
-                        fileOf(segment), geometry.fileOffset(segment, page), region, offset, (int) bytes, token)) {
+        if ((isReadFrom && writesInFlight >= WRITES_BESIDE_READS) || ring.inFlight() >= writeDepth) {
             return false;
         }
-        writesInFlight++;
-        return true;
-    }
-
-    /** A write that the ring took has ended, well or not. */
-    void writeEnded() {
-        writesInFlight--;
+        long to = geometry.fileOffset(segment, page);
+        int slot = begin(token);
+        boolean taken =
+                submitted(slot, slot >= 0 && ring.write(fileOf(segment), to, region, offset, (int) bytes, slot));
+        if (taken) {
+            isWrite[slot] = true;
+            writesInFlight++;
+        }
+        return taken;
     }
 
     boolean flush(int file, long token) {
-        IoRing mine = ring;
-        return mine.inFlight() < writeDepth && mine.flush(files[file], token);
+        if (ring.inFlight() >= writeDepth) {
+            return false;
+        }
+        int slot = begin(token);
+        return submitted(slot, slot >= 0 && ring.flush(files[file], slot));
     }
 
     boolean read(long extent, MemoryRegion region, long offset, long bytes, long token) {
         int segment = Extent.segment(extent);
         long from = geometry.fileOffset(segment, Extent.page(extent));
-        return ring.read(fileOf(segment), from, region, offset, (int) bytes, token);
+        int slot = begin(token);
+        return submitted(slot, slot >= 0 && ring.read(fileOf(segment), from, region, offset, (int) bytes, slot));
     }
 
-    /** On the caller's thread. */
-    void readNow(long extent, MemoryRegion region, long offset, long bytes) {
+    /** Starts a read on the caller's thread. */
+    int readNow(TimedReader reader, long extent, MemoryRegion region, long offset, long bytes, long timeoutNanos) {
         int segment = Extent.segment(extent);
-        fileOf(segment).read(geometry.fileOffset(segment, Extent.page(extent)), region, offset, (int) bytes);
+        long from = geometry.fileOffset(segment, Extent.page(extent));
+        return reader.read(fileOf(segment), from, region, offset, (int) bytes, timeoutNanos);
+    }
+
+    private int begin(long token) {
+        return inFlight.add(token, clock.nanoTime());
+    }
+
+    private boolean submitted(int slot, boolean taken) {
+        if (!taken && slot >= 0) {
+            inFlight.remove(slot);
+        }
+        return taken;
+    }
+
+    /** The folder, for messages. */
+    String path() {
+        return folder.path();
+    }
+
+    /** What a transfer was for that the ring has ended. */
+    long ended(long slot) {
+        int number = (int) slot;
+        if (isWrite[number]) {
+            isWrite[number] = false;
+            writesInFlight--;
+        }
+        return inFlight.remove(number);
+    }
+
+    /** How long the oldest transfer has been under way, 0 when none is. Any thread. */
+    long ageNanos(long nowNanos) {
+        InFlight transfers = inFlight;
+        return transfers == null ? 0 : transfers.ageNanos(nowNanos);
     }
 
     void punch(int segment) {

@@ -50,6 +50,10 @@ final class LogLane {
     private int pending;
     private boolean submitted;
     private boolean waiting;
+
+    /** The drive went out under a batch: what lies behind the last whole one is unknown, so nothing more is appended. */
+    private boolean broken;
+
     private long nowNanos;
 
     // ---- queued blocks that were looked at ----
@@ -193,6 +197,9 @@ final class LogLane {
 
     private int begin(long writeRequest, boolean stopping) {
         waiting = false;
+        if (broken) {
+            return endBroken();
+        }
         int dropped = dropTooLarge();
         if (looked == queue.taken()) {
             boolean seals = segment != SegmentSupply.NONE && (stopping || (listings > 0 && context.takeSealRequest()));
@@ -207,6 +214,17 @@ final class LogLane {
         }
         int count = countFitting();
         return dropped + (count == 0 ? beginFooter() : beginBatch(count));
+    }
+
+    /** Seals the segment with what it holds; one that holds nothing gets another header before it is used again. */
+    private int endBroken() {
+        broken = false;
+        if (listings > 0) {
+            return beginFooter();
+        }
+        supply.giveBack(segment);
+        segment = SegmentSupply.NONE;
+        return 1;
     }
 
     private boolean isDue(long writeRequest) {
@@ -343,11 +361,10 @@ final class LogLane {
 
     void onPayload(int result) {
         pending--;
-        if (context.hasFailed()) {
-            return;
-        }
         if (result < 0) {
             context.failDrive("writing payloads to segment", segment, result);
+        }
+        if (context.isHalted()) {
             return;
         }
         if (pending == 0 && cursor == batchCount) {
@@ -445,6 +462,7 @@ final class LogLane {
             return;
         }
         if (result < 0) {
+            submitted = false;
             context.failDrive("writing the footer of segment", segment, result);
             return;
         }
@@ -483,5 +501,62 @@ final class LogLane {
         looked = end;
         NvmeCounters.add(context.counters.blocksDropped, dropped);
         return dropped;
+    }
+
+    /**
+     * While the drive is out: what waits stays in host memory only, at once, and so does the batch in flight as soon as the
+     * drive has let go of its pages; what it did.
+     */
+    int giveUp() {
+        if (phase == Phase.IDLE && queue.settled() == queue.tail()) {
+            return 0;
+        }
+        int done = giveUpWaiting();
+        if (pending == 0 && (phase == Phase.PAYLOADS || phase == Phase.HEADER)) {
+            context.probe.leave(CrashWindow.BATCH_WRITE);
+            long first = queue.settled();
+            lose(first, first + batchCount);
+            for (int i = 0; i < batchCount; i++) {
+                source.unpin(hostExtents[i]);
+            }
+            done += batchCount;
+            phase = Phase.IDLE;
+            broken = true;
+        }
+        if (phase == Phase.IDLE || phase == Phase.FOOTER) {
+            queue.settleTaken();
+        }
+        return done;
+    }
+
+    private int giveUpWaiting() {
+        long first = queue.taken();
+        long end = queue.tail();
+        for (long i = first; i < end; i++) {
+            source.unpin(queue.extent(i));
+        }
+        lose(first, end);
+        queue.take((int) (end - first));
+        looked = end;
+        waitingPages = 0;
+        waiting = false;
+        return (int) (end - first);
+    }
+
+    /** Blocks that are appended again have lost nothing: they still lie where they did. */
+    private void lose(long first, long end) {
+        if (!isAgain && first < end) {
+            context.shared.lost.add(queue.position(first), queue.position(end - 1));
+            NvmeCounters.add(context.counters.blocksDropped, end - first);
+        }
+    }
+
+    /** A segment that this lane may write was given up: its flush has failed. Nothing of it is in flight. */
+    void onGivenUp(int given) {
+        if (segment == given) {
+            segment = SegmentSupply.NONE;
+            phase = Phase.IDLE;
+            broken = false;
+        }
     }
 }

@@ -20,6 +20,8 @@ public final class NvmeCounters {
     final AtomicLong payloadWrites = new AtomicLong();
     final AtomicLong segmentsSealed = new AtomicLong();
     final AtomicLong segmentsReused = new AtomicLong();
+    final AtomicLong segmentsFailed = new AtomicLong();
+    final AtomicLong outages = new AtomicLong();
     final AtomicLong flushes = new AtomicLong();
     final AtomicLong reads = new AtomicLong();
     final AtomicLong readBytes = new AtomicLong();
@@ -53,7 +55,7 @@ public final class NvmeCounters {
         return blocksWritten.getAcquire();
     }
 
-    /** Blocks that were offered and not written, since they fit into no segment or the log failed. */
+    /** Blocks that were offered and not written, since they fit into no segment, or the drive was out. */
     public long blocksDropped() {
         return blocksDropped.getAcquire();
     }
@@ -91,6 +93,16 @@ public final class NvmeCounters {
     /** Segments whose blocks were given up for new ones. */
     public long segmentsReused() {
         return segmentsReused.getAcquire();
+    }
+
+    /** Segments that were given up since their flush had failed. */
+    public long segmentsFailed() {
+        return segmentsFailed.getAcquire();
+    }
+
+    /** How often the drive went out of service. */
+    public long outages() {
+        return outages.getAcquire();
     }
 
     /** Flushes of files. */

@@ -2,7 +2,7 @@ package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.OrbitKvException;
 
-/** Hears what the log did. All calls come on the agent's thread and must neither block long nor allocate. */
+/** Hears what the log did. All calls come on the thread of the drive's agent and must neither block long nor allocate. */
 public interface NvmeListener {
     /**
      * A batch lies in the log. The host extents are still pinned; the log gives the pins back after this call.
@@ -47,6 +47,17 @@ public interface NvmeListener {
     /** Written or durable position has moved. */
     default void onPositions(long written, long durable) {}
 
-    /** The log has failed; comes once. */
+    /**
+     * The drive is out of service: what waited for it, or was on its way, stays in host memory only.
+     *
+     * @param drive which, from 0
+     * @param reason what it did
+     */
+    default void onOut(int drive, OrbitKvException reason) {}
+
+    /** The drive serves again. */
+    default void onBack(int drive) {}
+
+    /** The log of a drive has failed, by a mistake of its own; comes once. */
     void onFailure(OrbitKvException failure);
 }

@@ -18,6 +18,8 @@ import java.util.function.Consumer;
  * @param readDepth part of the ring that writes never take, 1 to ringDepth - 4
  * @param readQueueBatches most read batches that wait for the agent, 2 to 65,536
  * @param eviction which segment leaves when room is needed
+ * @param driveTimeoutNanos a transfer that takes longer takes the drive out of service, 1 ms to 1 h
+ * @param probeNanosMax longest rest before a drive that is out is tried again, 1 ms to 1 h
  */
 public record NvmeOptions(
         int openSegments,
@@ -29,7 +31,9 @@ public record NvmeOptions(
         int ringDepth,
         int readDepth,
         int readQueueBatches,
-        EvictionPolicy eviction) {
+        EvictionPolicy eviction,
+        long driveTimeoutNanos,
+        long probeNanosMax) {
     /** Most open segments. */
     public static final int OPEN_SEGMENTS_MAX = 64;
 
@@ -40,6 +44,8 @@ public record NvmeOptions(
     private static final int RING_DEPTH_MAX = 4096;
     private static final int WRITE_DEPTH_MIN = 4;
     private static final int READ_QUEUE_MAX = 1 << 16;
+    private static final long NANOS_MIN = 1_000_000;
+    private static final long NANOS_MAX = 3_600_000_000_000L;
 
     /** Refuses what is out of range. */
     public NvmeOptions {
@@ -52,9 +58,14 @@ public record NvmeOptions(
         require("ringDepth", ringDepth, RING_DEPTH_MIN, RING_DEPTH_MAX);
         require("readDepth", readDepth, 1, ringDepth - WRITE_DEPTH_MIN);
         require("readQueueBatches", readQueueBatches, 2, READ_QUEUE_MAX);
+        require("driveTimeoutNanos", driveTimeoutNanos, NANOS_MIN, NANOS_MAX);
+        require("probeNanosMax", probeNanosMax, NANOS_MIN, NANOS_MAX);
     }
 
-    /** 4 open segments, 4096 blocks queued, batches of 8 MiB after at most 2 ms, flushes every 100 ms. */
+    /**
+     * 4 open segments, 4096 blocks queued, batches of 8 MiB after at most 2 ms, flushes every 100 ms; out after 1.5 s, tried
+     * every 4 s.
+     */
     public static NvmeOptions defaults() {
         return new NvmeOptions(
                 4,
@@ -66,7 +77,9 @@ public record NvmeOptions(
                 128,
                 64,
                 256,
-                EvictionPolicy.SECOND_CHANCE);
+                EvictionPolicy.SECOND_CHANCE,
+                1_500_000_000,
+                4_000_000_000L);
     }
 
     /** The same with another number of open segments. */
@@ -108,6 +121,14 @@ public record NvmeOptions(
         return with(draft -> draft.eviction = policy);
     }
 
+    /** The same with other patience with the drive. */
+    public NvmeOptions withDriveTimeout(long timeoutNanos, long probeMaxNanos) {
+        return with(draft -> {
+            draft.driveTimeoutNanos = timeoutNanos;
+            draft.probeNanosMax = probeMaxNanos;
+        });
+    }
+
     private NvmeOptions with(Consumer<Draft> change) {
         Draft draft = new Draft(this);
         change.accept(draft);
@@ -121,7 +142,9 @@ public record NvmeOptions(
                 draft.ringDepth,
                 draft.readDepth,
                 readQueueBatches,
-                draft.eviction);
+                draft.eviction,
+                draft.driveTimeoutNanos,
+                draft.probeNanosMax);
     }
 
     /** Settings that are being changed. */
@@ -135,6 +158,8 @@ public record NvmeOptions(
         private int ringDepth;
         private int readDepth;
         private EvictionPolicy eviction;
+        private long driveTimeoutNanos;
+        private long probeNanosMax;
 
         Draft(NvmeOptions from) {
             openSegments = from.openSegments;
@@ -146,6 +171,8 @@ public record NvmeOptions(
             ringDepth = from.ringDepth;
             readDepth = from.readDepth;
             eviction = from.eviction;
+            driveTimeoutNanos = from.driveTimeoutNanos;
+            probeNanosMax = from.probeNanosMax;
         }
     }
 

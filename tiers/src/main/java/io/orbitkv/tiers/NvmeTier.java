@@ -7,6 +7,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.TimedReader;
 import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.tiers.SegmentTable.Life;
 import org.agrona.concurrent.Agent;
@@ -14,18 +15,25 @@ import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
 
 /**
- * The log: blocks on a drive, appended in batches to a few open segments, sealed, and given up in the order that an
+ * The log of one drive: blocks, appended in batches to a few open segments, sealed, and given up in the order that an
  * {@link EvictionPolicy} decides.
  *
  * <p>It is an agent without a thread of its own: one thread calls {@link #onStart}, {@link #doWork} and {@link #await} in
  * turn, {@link #stop} until it answers true for a clean end, and {@link #onClose}. Then anybody calls {@link #close}.
  * Every loop of a step is bounded, and nothing is allocated once it runs.
  *
+ * <p>A drive that answers with an error, or not in time ({@link #watch}), is out of service: nothing new goes there, what waited
+ * for it is given back, and once its transfers have ended it is probed until it is well. Blocks that it has written stay
+ * indexed; a flush that failed costs the segments that it was for.
+ *
  * <p>Others call: {@link #offer} under the store's writer lock; everything that says so from any thread.
  */
 public final class NvmeTier implements Agent, AutoCloseable {
     /** Longest sleep of an idle agent. */
     public static final long AWAIT_NANOS_MAX = 1_000_000_000;
+
+    /** How often a caller that reads by itself looks whether the drive still serves. */
+    private static final long READ_LOOK_NANOS = 50_000_000;
 
     /** Most completions of one step. */
     private static final int POLL_MAX = 256;
@@ -42,13 +50,13 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private final LogLane[] lanes;
     private final SegmentMover mover;
     private final LogLane moverLane;
+    private final DriveProbe driveProbe;
     private final CompletionHandler onCompletion = this::onCompletion;
 
-    private volatile TierState state = TierState.SERVING;
     private volatile Thread agentThread;
 
-    /** Why a flush failed that another thread had asked for; null: none has. */
-    private volatile OrbitKvException flushFailure;
+    /** The outage that goes on is known to the probe. */
+    private boolean outNoted;
 
     private boolean working;
 
@@ -58,9 +66,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
     private boolean closed;
 
     /**
-     * Opens the log's files; the ring is made by the agent's thread.
+     * Opens the files of a log on one drive; the ring is made by the agent's thread.
      *
-     * @param folders hold the segment files, all of them created and their contents judged; in the order of their numbers
+     * @param folders holds the segment files, all of them created and their contents judged
      * @param geometry how the log is cut
      * @param initial what the opening found
      * @param generations of the log's segments; stay the caller's, open until this is closed
@@ -80,15 +88,42 @@ public final class NvmeTier implements Agent, AutoCloseable {
             NanoClock clock,
             WindowProbe probe,
             NvmeOptions options) {
-        if (geometry.segments() < SEGMENTS_MIN || initial.segments() != geometry.segments()) {
+        this(folders, 0, geometry, initial, new LogShared(initial), generations, host, listener, clock, probe, options);
+    }
+
+    /** Opens the files of one drive of a log that is spread over several; see {@link Drives}. */
+    NvmeTier(
+            DataFolders folders,
+            int drive,
+            LogGeometry geometry,
+            LogState initial,
+            LogShared shared,
+            Generations generations,
+            HostBlocks host,
+            NvmeListener listener,
+            NanoClock clock,
+            WindowProbe probe,
+            NvmeOptions options) {
+        if (geometry.segmentsPerFolder() < SEGMENTS_MIN || initial.segments() != geometry.segments()) {
             throw new OrbitKvException(
                     ErrorCode.CAP_TOO_SMALL,
                     "a log of " + geometry + " (found: " + initial.segments() + ") needs at least " + SEGMENTS_MIN
-                            + " segments; raise the cap or take smaller segments");
+                            + " segments a folder; raise the cap or take smaller segments");
         }
         this.clock = clock;
-        this.context = new LogContext(geometry, initial, generations, host, listener, probe, options, folders);
-        this.positions = new Positions(initial);
+        this.context = new LogContext(
+                drive,
+                geometry,
+                initial,
+                shared,
+                generations,
+                host,
+                listener,
+                probe,
+                options,
+                folders.get(drive),
+                clock);
+        this.positions = new Positions(initial, shared);
         this.mover = new SegmentMover(context);
         this.flusher = new Flusher(context, positions, initial, clock.nanoTime());
         this.supply = new SegmentSupply(context, initial, mover, flusher);
@@ -99,18 +134,24 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         this.moverLane = new LogLane(context, supply, flusher, lanes.length, mover);
         mover.appendTo(moverLane.queue(), flusher);
+        this.driveProbe = new DriveProbe(context, flusher);
     }
 
     // ---- saving: under the store's writer lock ----
 
-    /** Blocks that can still be offered. The caller holds the store's writer lock. */
+    /** Blocks that can still be offered, 0 unless the drive {@link #isTaking}. The caller holds the store's writer lock. */
     public int queueFree() {
-        return context.options.queueBlocks() - queueDepth();
+        return isTaking() ? context.options.queueBlocks() - queueDepth() : 0;
+    }
+
+    /** Whether the drive serves, and the cap leaves it segments enough to write to. Any thread. */
+    public boolean isTaking() {
+        return isServing() && !isStarved();
     }
 
     /**
      * Hands over a block; the log takes over the caller's pin on its host extent and gives it back when the block is
-     * written, or dropped because the log failed. The caller holds the store's writer lock and saw {@link #queueFree()}
+     * written, or dropped because the drive is out. The caller holds the store's writer lock and saw {@link #queueFree()}
      * above 0.
      *
      * @param hostExtent where it lies
@@ -171,10 +212,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
     /**
      * Hands reads to the agent. Any thread, which holds a pin on each extent until it is done with the batch.
      *
-     * @return false: too many batches are queued, or the log has stopped or failed; the batch is the caller's still
+     * @return false: too many batches are queued, or the drive is not serving; the batch is the caller's still
      */
     public boolean submit(ReadBatch batch) {
-        if (state != TierState.SERVING || !reads.submit(batch, this)) {
+        if (!isServing() || !reads.submit(batch, this)) {
             return false;
         }
         context.io.readAt(clock.nanoTime());
@@ -183,20 +224,41 @@ public final class NvmeTier implements Agent, AutoCloseable {
     }
 
     /**
-     * Reads a block's pages on the caller's thread. Any thread, which holds a pin.
+     * Reads a block's pages on the caller's thread. Any thread, which holds a pin. A read that takes as long as a transfer may
+     * takes the drive out of service.
      *
+     * @param reader nothing is under way in it
      * @param extent where the block lies
      * @param bytes its stored bytes; whole pages are read
      * @param into where they land
      * @param offset within the region, page-aligned, with room for whole pages
-     * @throws OrbitKvException {@link ErrorCode#DRIVE} when the drive answers with an error
+     * @param timeoutNanos longest wait
+     * @return {@link ReadResult#DONE} or {@link ReadResult#FAILED}; {@link ReadResult#PENDING}: the time was over, or the drive
+     *     is out, and the read will land some day ({@link TimedReader#isDrained()})
      */
-    public void readNow(long extent, int bytes, MemoryRegion into, long offset) {
+    public ReadResult readNow(
+            TimedReader reader, long extent, int bytes, MemoryRegion into, long offset, long timeoutNanos) {
         long length = pagesBytes(bytes);
-        context.io.readAt(clock.nanoTime());
-        context.io.readNow(extent, into, offset, length);
+        long start = clock.nanoTime();
+        context.io.readAt(start);
+        int result = context.io.readNow(reader, extent, into, offset, length, READ_LOOK_NANOS);
+        while (result == TimedReader.PENDING) {
+            long spent = clock.nanoTime() - start;
+            if (spent > context.options.driveTimeoutNanos()) {
+                takeOutLate();
+            }
+            if (spent >= timeoutNanos || !isServing()) {
+                return ReadResult.PENDING;
+            }
+            result = reader.await(Math.min(READ_LOOK_NANOS, timeoutNanos - spent));
+        }
+        if (result < 0) {
+            reads.noteFailure(Extent.pages(bytes), extent, result);
+            return ReadResult.FAILED;
+        }
         context.counters.reads.getAndAdd(1);
         context.counters.readBytes.getAndAdd(length);
+        return ReadResult.DONE;
     }
 
     static long pagesBytes(int storedBytes) {
@@ -239,7 +301,45 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     /** What the log still does. Any thread. */
     public TierState state() {
-        return state;
+        return context.state();
+    }
+
+    /** Whether reads and blocks are taken. Any thread. */
+    public boolean isServing() {
+        return context.state() == TierState.SERVING;
+    }
+
+    /**
+     * Takes the drive out of service if a transfer has been under way for too long. Any thread but the agent's, which may hang
+     * with its drive; it does no I/O and never waits.
+     *
+     * @return whether this call took it out
+     */
+    public boolean watch(long nowNanos) {
+        return context.io.ageNanos(nowNanos) > context.options.driveTimeoutNanos() && takeOutLate();
+    }
+
+    /** It did not answer in time: out, and its agent, if it does not hang itself, hears of it. Any thread. */
+    private boolean takeOutLate() {
+        boolean taken = context.takeOut(late());
+        if (taken) {
+            wakeup();
+        }
+        return taken;
+    }
+
+    private String late() {
+        return "did not answer within " + context.options.driveTimeoutNanos() / 1_000_000 + " ms";
+    }
+
+    /** The last position that was offered to this drive. Any thread. */
+    long lastOfferedPosition() {
+        return positions.lastOffered();
+    }
+
+    /** The oldest transfer's time under way, 0 when there is none. Any thread. */
+    public long oldestTransferNanos() {
+        return context.io.ageNanos(clock.nanoTime());
     }
 
     /** Why the log has failed, or null. Any thread. */
@@ -294,7 +394,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     @Override
     public String roleName() {
-        return "orbitkv-log";
+        return "orbitkv-log-" + context.drive;
     }
 
     /** Makes the ring. */
@@ -318,11 +418,11 @@ public final class NvmeTier implements Agent, AutoCloseable {
         }
         working = true;
         try {
-            OrbitKvException beside = flushFailure;
-            if (beside != null) {
-                context.fail(beside);
+            flusher.noticeFailedBeside();
+            if (context.state() == TierState.OUT && !context.isOut()) {
+                context.leave(late());
             }
-            int done = context.hasFailed() ? workFailed() : workServing(stopping);
+            int done = context.hasFailed() ? workFailed() : context.isOut() ? workOut(stopping) : workServing(stopping);
             wasBusy = done > 0;
             return done;
         } catch (RuntimeException e) {
@@ -334,9 +434,6 @@ public final class NvmeTier implements Agent, AutoCloseable {
             return 1;
         } finally {
             working = false;
-            if (context.hasFailed()) {
-                state = TierState.FAILED;
-            }
         }
     }
 
@@ -358,11 +455,64 @@ public final class NvmeTier implements Agent, AutoCloseable {
         if (!stopping || waiting > 0 || !supply.isIdle()) {
             done += supply.step(waiting, now);
         }
-        if (positions.settle(lanes)) {
-            done++;
+        done += settle() ? 1 : 0;
+        return done + flusher.step(now, stopping && lanesAreDone());
+    }
+
+    /**
+     * What waits is given back at once, what is in flight when its transfers have ended. Then, and only then, the drive is
+     * probed: nothing that it may still do can meet anything that is new.
+     */
+    private int workOut(boolean stopping) {
+        long now = clock.nanoTime();
+        if (!outNoted) {
+            outNoted = true;
+            driveProbe.onOut(now);
+            NvmeCounters.add(context.counters.outages, 1);
+        }
+        int done = reads.drop();
+        done += context.io.ring().poll(onCompletion, POLL_MAX);
+        for (LogLane lane : lanes) {
+            done += lane.giveUp();
+        }
+        done += moverLane.giveUp();
+        if (driveProbe.isUnderWay()) {
+            done += driveProbe.step(now);
+        } else if (context.io.ring().inFlight() == 0) {
+            giveUpRounds(now);
+            done += stopping ? 0 : driveProbe.step(now);
+        }
+        if (!context.isOut()) {
+            outNoted = false;
+        }
+        return done + (settle() ? 1 : 0);
+    }
+
+    /** Nothing is in flight. */
+    private void giveUpRounds(long now) {
+        mover.giveUpAll();
+        supply.giveUpRound();
+        flusher.giveUpRound(now, segment -> giveUpFailed(segment, now));
+    }
+
+    private void giveUpFailed(int segment, long now) {
+        supply.giveUpPrepared(segment);
+        if (context.table.life(segment) == Life.OPEN || context.table.isSealed(segment)) {
+            for (LogLane lane : lanes) {
+                lane.onGivenUp(segment);
+            }
+            moverLane.onGivenUp(segment);
+            supply.giveUpFailed(segment, now);
+            NvmeCounters.add(context.counters.segmentsFailed, 1);
+        }
+    }
+
+    private boolean settle() {
+        boolean moved = positions.settle(lanes);
+        if (moved) {
             context.listener.onPositions(positions.written(), positions.durable());
         }
-        return done + flusher.step(now, stopping && lanesAreDone());
+        return moved;
     }
 
     /** Nothing new starts; what the drive still holds is waited for, then given back. */
@@ -376,10 +526,8 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return done;
     }
 
-    private void onCompletion(long token, int result) {
-        if (Token.isWrite(token)) {
-            context.io.writeEnded();
-        }
+    private void onCompletion(long slot, int result) {
+        long token = context.io.ended(slot);
         switch (Token.purpose(token)) {
             case Token.PAYLOAD -> lane(token).onPayload(result);
             case Token.BATCH_HEADER -> lane(token).onHeader(result);
@@ -389,6 +537,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
             case Token.SEGMENT_HEADER -> supply.onHeader(Token.minor(token), result);
             case Token.PREPARE_FLUSH -> supply.onFlush(Token.minor(token), result);
             case Token.FLUSH -> flusher.onFlush(Token.minor(token), result);
+            case Token.PROBE -> driveProbe.onEnd(result);
             case Token.READ -> reads.onRead(Token.major(token), Token.minor(token), result);
             default -> throw new OrbitKvException(ErrorCode.BUG, "a transfer of unknown purpose ended: " + token);
         }
@@ -403,7 +552,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void await(long maxNanos) {
         long now = clock.nanoTime();
         long sleep = wasBusy ? 0 : Math.min(maxNanos, AWAIT_NANOS_MAX);
-        if (!context.hasFailed()) {
+        if (context.isOut()) {
+            sleep = Math.min(sleep, context.io.ring().inFlight() > 0 ? maxNanos : driveProbe.nextTimerNanos(now));
+        } else if (!context.hasFailed()) {
             sleep = Math.min(sleep, flusher.nextTimerNanos(now));
             sleep = Math.min(sleep, supply.nextTimerNanos());
             sleep = Math.min(sleep, moverLane.nextTimerNanos(now));
@@ -422,9 +573,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     // ---- the cap: one thread at a time ----
 
-    /** Says how many segments a folder may have; the log gives up what is too much. One thread at a time. */
-    public void segmentsTarget(int folder, int segments) {
-        context.exchange.target(folder, segments);
+    /** Says how many segments the drive may have; the log gives up what is too much. One thread at a time. */
+    public void segmentsTarget(int segments) {
+        context.exchange.target(segments);
         wakeup();
     }
 
@@ -438,11 +589,6 @@ public final class NvmeTier implements Agent, AutoCloseable {
         boolean given = context.exchange.arrive(segment);
         wakeup();
         return given;
-    }
-
-    /** Segments of a folder that the log has. Any thread. */
-    public int segmentsPresent(int folder) {
-        return context.exchange.present(folder);
     }
 
     /** Whether the cap leaves so few segments that nothing is written: blocks stay in host memory. Any thread. */
@@ -461,14 +607,14 @@ public final class NvmeTier implements Agent, AutoCloseable {
     }
 
     /**
-     * Flushes a segment file on the caller's thread. Any thread. Where that fails the log ends, as with a flush of its own: the
-     * kernel reports the loss of what was written to a file once, and some of that may be the log's.
+     * Flushes a segment file on the caller's thread. Any thread. Where that fails the drive goes out of service, as with a flush
+     * of the log's own: the kernel reports the loss of what was written to a file once, and some of that may be the log's.
      */
     public void flushFile(int file) {
         try {
             context.io.flushNow(file);
         } catch (OrbitKvException e) {
-            flushFailure = e;
+            flusher.failBeside(file);
             wakeup();
             throw e;
         }
@@ -476,7 +622,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
 
     /** The use-sequence that the next segment gets; exact once the agent has stopped. */
     public long nextUseSequence() {
-        return supply.nextUseSequence();
+        return context.shared.nextUse.get();
     }
 
     /** Ends the present or next {@link #await}. Any thread. */
@@ -501,7 +647,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     boolean workUntilDrained(ReadBatch batch, long start, long timeoutNanos) {
         while (!batch.isDrained()) {
             long left = timeoutNanos - (clock.nanoTime() - start);
-            if (left <= 0) {
+            if (left <= 0 || !isServing()) {
                 return false;
             }
             if (doWork() == 0) {
@@ -515,19 +661,19 @@ public final class NvmeTier implements Agent, AutoCloseable {
      * One step of a clean stop, instead of {@link #doWork}: writes what is queued, seals open segments, flushes, answers
      * reads. Nothing may be offered any more. Sleep in {@link #await} between steps, as long as it likes. Agent's thread.
      *
-     * @return true when nothing is left to do: everything is durable, or the log has failed and the drive is quiet
+     * @return true when nothing is left to do: everything is durable, or the drive is out, or the log has failed, and nothing is in flight
      */
     public boolean stop() {
-        if (state == TierState.STOPPED) {
+        if (state() == TierState.STOPPED) {
             return true;
         }
         work(true);
         boolean quiet = context.io.ring().inFlight() == 0;
-        if (context.hasFailed()) {
-            return quiet && queueDepth() == 0 && reads.isIdle();
+        if (context.isHalted()) {
+            return quiet && queueDepth() == 0 && reads.isIdle() && !driveProbe.isUnderWay();
         }
         if (quiet && lanesAreDone() && flusher.isClean() && reads.isIdle()) {
-            state = TierState.STOPPED;
+            context.stopped();
             return true;
         }
         return false;
@@ -547,9 +693,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void onClose() {
         context.io.closeRing();
         reads.close();
-        if (state == TierState.SERVING) {
-            state = TierState.STOPPED;
-        }
+        context.stopped();
     }
 
     /** Closes the files. The agent has stopped and nobody calls anything any more. Safe to call twice. */

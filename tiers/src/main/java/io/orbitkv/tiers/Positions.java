@@ -2,9 +2,13 @@ package io.orbitkv.tiers;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** How far the log has come: offered by the caller, written and durable by the agent; each only grows. */
+/**
+ * How far one drive's log has come: offered by the caller, written and durable by the agent; each only grows. Positions are
+ * given out for all drives together, each to one of them.
+ */
 final class Positions {
-    private final AtomicLong offered = new AtomicLong();
+    private final AtomicLong offered;
+    private final AtomicLong lastOffered = new AtomicLong();
     private final AtomicLong written = new AtomicLong();
     private final AtomicLong durable = new AtomicLong();
     private final AtomicLong writeRequest = new AtomicLong();
@@ -13,8 +17,9 @@ final class Positions {
     /** The request that the next flush serves. */
     private long flushNext;
 
-    Positions(LogState initial) {
-        offered.set(initial.lastPosition());
+    Positions(LogState initial, LogShared shared) {
+        offered = shared.offered;
+        lastOffered.set(initial.lastPosition());
         written.set(initial.lastPosition());
         durable.set(initial.durablePosition());
         flushRequest.set(initial.durablePosition());
@@ -23,7 +28,8 @@ final class Positions {
     /** Caller: after the block itself is in its queue (partner: {@link #settle}). */
     void offer(long position) {
         assert position > offered.getPlain() : position + " after " + offered.getPlain();
-        offered.set(position);
+        lastOffered.setRelease(position);
+        offered.set(position); // partner: Drives looks at it first, then at the drives
     }
 
     /**
@@ -68,6 +74,11 @@ final class Positions {
 
     long offered() {
         return offered.getAcquire();
+    }
+
+    /** The last position that was offered to this drive. */
+    long lastOffered() {
+        return lastOffered.getAcquire();
     }
 
     long written() {

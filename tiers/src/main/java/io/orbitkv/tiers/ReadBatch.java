@@ -34,6 +34,7 @@ public final class ReadBatch {
     private final MemoryRegion[] regions = new MemoryRegion[READS_MAX];
     private final long[] offsets = new long[READS_MAX];
     private final ReadResult[] results = new ReadResult[READS_MAX];
+    private final int[] names = new int[READS_MAX];
 
     /** The reads in the order in which they ended. */
     private final int[] order = new int[READS_MAX];
@@ -77,6 +78,11 @@ public final class ReadBatch {
      * @param offset within the region, page-aligned, with room for whole pages
      */
     public void add(long extent, int storedBytes, MemoryRegion region, long offset) {
+        add(extent, storedBytes, region, offset, count);
+    }
+
+    /** The same, with a number of the caller's by which it knows the read; see {@link #name}. */
+    public void add(long extent, int storedBytes, MemoryRegion region, long offset, int name) {
         requireDrained();
         if (count == READS_MAX || storedBytes < 1) {
             throw new OrbitKvException(
@@ -89,6 +95,7 @@ public final class ReadBatch {
         regions[count] = region;
         offsets[count] = offset;
         results[count] = ReadResult.PENDING;
+        names[count] = name;
         count++;
     }
 
@@ -104,6 +111,11 @@ public final class ReadBatch {
     /** How many reads. */
     public int count() {
         return count;
+    }
+
+    /** The caller's number of read i. */
+    public int name(int i) {
+        return names[i];
     }
 
     /** The extent of read i. */
@@ -136,11 +148,16 @@ public final class ReadBatch {
         return !submitted;
     }
 
+    /** Whether reads are under way on a drive that serves. */
+    public boolean isAwaitedOfServingDrive() {
+        return submitted && tier.isServing();
+    }
+
     /**
-     * Waits until all reads have ended. On the agent's own thread it makes the agent work meanwhile.
+     * Waits until all reads have ended, or the drive is out of service. On the agent's own thread it makes the agent work meanwhile.
      *
      * @param timeoutNanos longest wait
-     * @return false when the time was over: then the batch can't be used before {@link #isDrained()}
+     * @return false when the time was over, or the drive is out: then the batch can't be used before {@link #isDrained()}
      */
     public boolean await(long timeoutNanos) {
         if (!submitted) {
@@ -154,7 +171,7 @@ public final class ReadBatch {
         waiter = Thread.currentThread();
         try {
             for (long spent = 0; submitted; spent = mine.nanoTime() - start) {
-                if (spent >= timeoutNanos) {
+                if (spent >= timeoutNanos || !mine.isServing()) {
                     return false;
                 }
                 if (spent < SPIN_NANOS) {
@@ -175,7 +192,7 @@ public final class ReadBatch {
      *
      * @param seen how many of the ended reads the caller has seen, fewer than {@link #count()}
      * @param timeoutNanos longest time since submission that reads may take
-     * @return how many have ended; {@code seen} when the time was over
+     * @return how many have ended; {@code seen} when the time was over, or the drive went out of service
      */
     public int awaitMore(int seen, long timeoutNanos) {
         if (ended > seen || !submitted) {
@@ -191,7 +208,7 @@ public final class ReadBatch {
         try {
             for (long now = start; ended == seen; now = mine.nanoTime()) {
                 long left = timeoutNanos - (now - submittedNanos);
-                if (left <= 0) {
+                if (left <= 0 || !mine.isServing()) {
                     return ended;
                 }
                 if (now - start < SPIN_NANOS) {

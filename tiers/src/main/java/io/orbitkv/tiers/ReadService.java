@@ -138,7 +138,7 @@ final class ReadService {
         ReadBatch batch = active[slot];
         context.table.readEnds(Extent.segment(batch.extent(i)));
         if (result < 0) {
-            fail(batch, i, result);
+            noteFailure(batch.pages(i), batch.extent(i), result);
             end(slot, i, ReadResult.FAILED);
             return;
         }
@@ -147,12 +147,13 @@ final class ReadService {
         end(slot, i, ReadResult.DONE);
     }
 
-    private void fail(ReadBatch batch, int i, int result) {
+    /** The drive has answered a read with an error. Any thread. */
+    void noteFailure(int pages, long extent, int result) {
         if (context.counters.readsFailed.getAndAdd(1) % LOG_ONE_IN == 0) {
             LOG.warn(
                     "Reading {} pages at {} failed with errno {}; check the drive",
-                    batch.pages(i),
-                    Extent.text(batch.extent(i)),
+                    pages,
+                    Extent.text(extent),
                     -result);
         }
     }
@@ -177,6 +178,11 @@ final class ReadService {
     /** After a failure: takes no more batches and ends what was not started; what it did. */
     int abandon() {
         closed = true;
+        return drop();
+    }
+
+    /** The drive is out: ends what was not started; what it did. */
+    int drop() {
         int work = refuseQueued();
         for (int slot = 0; slot < ACTIVE_MAX && activeCount > 0; slot++) {
             while (active[slot] != null && !active[slot].isStarted()) {

@@ -1,11 +1,11 @@
 package io.orbitkv.tiers;
 
-import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Segments on their way out of the log, whose pages go back to the file system, and on their way back: between the log's
- * agent and the one who keeps the cap, who says how many each folder may have.
+ * Segments on their way out of one drive's log, whose pages go back to the file system, and on their way back: between the
+ * log's agent and the one who keeps the cap, who says how many the drive may have.
  *
  * <p>The agent takes {@link #takeArrived} and gives {@link #leave}, the other one does the opposite; each of them is one
  * thread at a time. Nothing is allocated and nobody waits: who finds no room tries again.
@@ -17,10 +17,9 @@ final class SegmentExchange {
     /** Segments on their way in one direction. */
     private static final int ON_THE_WAY_MAX = 64;
 
-    private final LogGeometry geometry;
     private final int segmentsMin;
-    private final AtomicIntegerArray targets;
-    private final AtomicIntegerArray present;
+    private final AtomicInteger present;
+    private volatile int target = Integer.MAX_VALUE;
     private final Way out = new Way();
     private final Way in = new Way();
 
@@ -56,28 +55,19 @@ final class SegmentExchange {
     /**
      * All segments that have pages may stay, until somebody says otherwise.
      *
+     * @param present how many have pages
      * @param segmentsMin with fewer than these the log writes nothing
      */
-    SegmentExchange(LogGeometry geometry, LogState initial, int segmentsMin) {
-        this.geometry = geometry;
+    SegmentExchange(int present, int segmentsMin) {
+        this.present = new AtomicInteger(present);
         this.segmentsMin = segmentsMin;
-        this.targets = new AtomicIntegerArray(geometry.folders());
-        this.present = new AtomicIntegerArray(geometry.folders());
-        for (int segment = 0; segment < geometry.segments(); segment++) {
-            if (!initial.isAbsent(segment)) {
-                present.incrementAndGet(geometry.folderOfSegment(segment));
-            }
-        }
-        for (int folder = 0; folder < geometry.folders(); folder++) {
-            targets.set(folder, Math.max(present.get(folder), geometry.segments() / geometry.folders()));
-        }
     }
 
     // ---- who keeps the cap ----
 
-    /** Says how many segments a folder may have. */
-    void target(int folder, int segments) {
-        targets.set(folder, segments);
+    /** Says how many segments the drive may have. */
+    void target(int segments) {
+        target = segments;
     }
 
     /** A segment that the log has let go of, or {@link #NONE}. */
@@ -92,27 +82,14 @@ final class SegmentExchange {
 
     // ---- anybody ----
 
-    /** Whether the folders have, or may have, so few segments that nothing is written. */
+    /** Whether the drive has, or may have, so few segments that nothing is written. */
     boolean isStarved() {
-        int all = 0;
-        for (int folder = 0; folder < targets.length(); folder++) {
-            all += Math.min(targets.get(folder), present.get(folder));
-        }
-        return all < segmentsMin;
-    }
-
-    /** Segments of a folder that the log has. */
-    int present(int folder) {
-        return present.get(folder);
+        return Math.min(target, present.get()) < segmentsMin;
     }
 
     /** Segments that the log has. */
     int present() {
-        int all = 0;
-        for (int folder = 0; folder < present.length(); folder++) {
-            all += present.get(folder);
-        }
-        return all;
+        return present.get();
     }
 
     // ---- the agent ----
@@ -121,28 +98,23 @@ final class SegmentExchange {
     int takeArrived() {
         int segment = in.poll();
         if (segment != NONE) {
-            present.incrementAndGet(geometry.folderOfSegment(segment));
+            present.incrementAndGet();
         }
         return segment;
     }
 
-    /** How many segments of a folder are to leave. */
-    int surplus(int folder) {
-        return present.get(folder) - targets.get(folder);
+    /** How many segments are to leave. */
+    int surplus() {
+        return present.get() - target;
     }
 
     boolean hasSurplus() {
-        for (int folder = 0; folder < targets.length(); folder++) {
-            if (surplus(folder) > 0) {
-                return true;
-            }
-        }
-        return false;
+        return surplus() > 0;
     }
 
-    /** Whether this segment may leave now: its folder has too many, and there is room on the way. */
-    boolean mayLeave(int segment) {
-        return surplus(geometry.folderOfSegment(segment)) > 0 && !out.isFull();
+    /** Whether a segment may leave now: the drive has too many, and there is room on the way. */
+    boolean mayLeave() {
+        return hasSurplus() && !out.isFull();
     }
 
     /** Whether nothing more can leave before somebody takes what has left: free segments wait then. */
@@ -152,7 +124,7 @@ final class SegmentExchange {
 
     /** A segment leaves, of which nobody uses anything any more; the caller has asked whether it may. */
     void leave(int segment) {
-        present.decrementAndGet(geometry.folderOfSegment(segment));
+        present.decrementAndGet();
         out.offer(segment);
     }
 }

@@ -74,11 +74,13 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         int writing;
         long flushRound;
         final int[] oldPages;
+        final long[] movedTo;
         final int[] stagedPages;
         final boolean[] isWrong;
 
         Slot(int blocksMax) {
             oldPages = new int[blocksMax];
+            movedTo = new long[blocksMax];
             stagedPages = new int[blocksMax];
             isWrong = new boolean[blocksMax];
         }
@@ -113,7 +115,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     /** Most victims at a time in such a log. */
     static int slots(LogGeometry geometry) {
         long fitting = Math.max(1, STAGING_BYTES / geometry.segmentBytes());
-        return (int) Math.min(Math.min(SLOTS_MAX, fitting), geometry.segments() / SEGMENTS_A_SLOT);
+        return (int) Math.min(Math.min(SLOTS_MAX, fitting), geometry.segmentsPerFolder() / SEGMENTS_A_SLOT);
     }
 
     /** Most blocks that can wait for the lane. */
@@ -224,7 +226,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     }
 
     void onFooter(int number, int result) {
-        if (context.hasFailed()) {
+        if (context.isHalted()) {
             return;
         }
         Slot slot = slots[number];
@@ -295,6 +297,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
             slot.oldPages[n] = page;
             slot.stagedPages[n] = slot.nextPage;
             slot.isWrong[n] = false;
+            slot.movedTo[n] = Extent.NONE;
             slot.nextPage += look.pages();
             slot.stagedCount++;
             slot.reading++;
@@ -311,7 +314,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     void onPayload(int number, int n, int result) {
         Slot slot = slots[number];
         slot.reading--;
-        if (context.hasFailed()) {
+        if (context.isHalted()) {
             return;
         }
         if (result < 0 || !isRight(number, n)) {
@@ -357,6 +360,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
             stagedListing(number, n, staged);
             long old = Extent.pack(slot.victim, slot.oldPages[n], slot.generation);
             context.listener.onBlockMoved(staged, old, nvmeExtents[i]);
+            slot.movedTo[n] = nvmeExtents[i];
             NvmeCounters.add(counters.reappendedBlocks, 1);
             NvmeCounters.add(counters.reappendedBytes, (long) staged.pages() * DiskFormat.PAGE_BYTES);
         }
@@ -367,7 +371,7 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
     public void unpin(long extent) {
         Slot slot = slots[Extent.segment(extent)];
         slot.writing--;
-        if (slot.writing == 0 && !context.hasFailed()) {
+        if (slot.writing == 0 && !context.isHalted()) {
             slot.phase = Phase.FLUSHING;
             slot.flushRound = flusher.requestRound();
         }
@@ -378,6 +382,30 @@ final class SegmentMover implements HostBlocks, AutoCloseable {
         busy--;
         done++;
         context.probe.leave(CrashWindow.REAPPEND);
+    }
+
+    /**
+     * The drive is out, and nothing is in flight: victims stay where they are. Blocks that were appended again are looked for
+     * in their old place once more, which is durable as it ever was; the new one need not become so.
+     */
+    void giveUpAll() {
+        for (int number = 0; number < slots.length; number++) {
+            Slot slot = slots[number];
+            if (slot.phase == Phase.FREE || slot.phase == Phase.DONE) {
+                continue;
+            }
+            boolean moved = slot.phase == Phase.WRITING || slot.phase == Phase.FLUSHING;
+            for (int n = 0; moved && n < slot.stagedCount; n++) {
+                if (slot.movedTo[n] != Extent.NONE) {
+                    long old = Extent.pack(slot.victim, slot.oldPages[n], slot.generation);
+                    context.listener.onBlockMoved(stagedListing(number, n, staged), slot.movedTo[n], old);
+                }
+            }
+            context.table.release(slot.victim);
+            slot.phase = Phase.FREE;
+            busy--;
+            context.probe.leave(CrashWindow.REAPPEND);
+        }
     }
 
     /** Used blocks that are not appended again. */

@@ -51,10 +51,8 @@ final class SegmentSupply {
     private final Flusher flusher;
     private final SegmentExchange exchange;
     private final IntPredicate canLeave = segment -> true;
-    private final IntPredicate canLeaveForGood;
     private final SegmentHeader header;
     private final int preparedTarget;
-    private long nextUse;
     private long now;
 
     /** Nothing is prepared, let alone given up, before the first block wants to be written. */
@@ -69,8 +67,10 @@ final class SegmentSupply {
     private final int[] ready = new int[PREPARED_MAX];
     private int readyCount;
 
-    private final int[] reclaiming = new int[RECLAIMING_MAX];
-    private final long[] reclaimingSince = new long[RECLAIMING_MAX];
+    /** Mostly up to {@link #RECLAIMING_MAX}; all segments may be among them when flushes fail. */
+    private final int[] reclaiming;
+
+    private final long[] reclaimingSince;
     private int reclaimingCount;
 
     // ---- the round ----
@@ -89,13 +89,14 @@ final class SegmentSupply {
         this.mover = mover;
         this.flusher = flusher;
         this.exchange = context.exchange;
-        this.canLeaveForGood = this::isSurplus;
         this.header = new SegmentHeader(context.geometry);
-        int segments = context.geometry.segments();
+        LogGeometry geometry = context.geometry;
+        int segments = geometry.segmentsPerFolder();
         this.preparedTarget = Math.min(PREPARED_MAX, Math.max(1, segments / SEGMENTS_PER_PREPARED));
-        this.nextUse = initial.nextUseSequence();
         this.free = new int[segments];
-        for (int segment = 0; segment < segments; segment++) {
+        this.reclaiming = new int[Math.max(RECLAIMING_MAX, segments)];
+        this.reclaimingSince = new long[reclaiming.length];
+        for (int segment = context.drive; segment < geometry.segments(); segment += geometry.folders()) {
             if (!initial.isSealed(segment) && !initial.isAbsent(segment)) {
                 free[freeCount++] = segment;
             }
@@ -193,7 +194,7 @@ final class SegmentSupply {
         int kept = 0;
         for (int i = 0; i < reclaimingCount; i++) {
             int segment = reclaiming[i];
-            if (exchange.mayLeave(segment) && context.table.isQuiet(segment)) {
+            if (exchange.mayLeave() && context.table.isQuiet(segment)) {
                 leave(segment);
                 context.probe.leave(CrashWindow.SEGMENT_REUSE);
             } else {
@@ -212,7 +213,7 @@ final class SegmentSupply {
             int segment = free[freeFirst];
             freeFirst = freeFirst + 1 == free.length ? 0 : freeFirst + 1;
             freeCount--;
-            if (exchange.mayLeave(segment)) {
+            if (exchange.mayLeave()) {
                 leave(segment);
                 left++;
             } else {
@@ -226,7 +227,7 @@ final class SegmentSupply {
     private int leaveReady() {
         int kept = 0;
         for (int i = 0; i < readyCount; i++) {
-            if (exchange.mayLeave(ready[i])) {
+            if (exchange.mayLeave()) {
                 leave(ready[i]);
             } else {
                 ready[kept++] = ready[i];
@@ -242,7 +243,8 @@ final class SegmentSupply {
         int work = 0;
         // While nothing can leave, free segments may wait for it that would be counted as surplus a second time.
         while (reclaimingCount < RECLAIMING_MAX && !exchange.isFull()) {
-            int victim = policy.choose(context.table.candidates(), context.table.use(), canLeaveForGood);
+            // beside those that wait for their readers already
+            int victim = exchange.surplus() > reclaimingCount ? chooseVictim() : NONE;
             if (victim == NONE) {
                 if (reclaimingCount == 0 && exchange.hasSurplus()) {
                     context.requestSeal();
@@ -255,16 +257,6 @@ final class SegmentSupply {
             work++;
         }
         return work;
-    }
-
-    /** Whether a sealed segment is one too many, beside those that wait for their readers already. */
-    private boolean isSurplus(int segment) {
-        int folder = context.geometry.folderOfSegment(segment);
-        int waiting = 0;
-        for (int i = 0; i < reclaimingCount; i++) {
-            waiting += context.geometry.folderOfSegment(reclaiming[i]) == folder ? 1 : 0;
-        }
-        return exchange.surplus(folder) > waiting;
     }
 
     /** Victims whose used blocks lie elsewhere now. */
@@ -304,6 +296,11 @@ final class SegmentSupply {
 
     /** Its old header stays until it is used again: until then a crash brings back its blocks, which harms nothing. */
     private void addFree(int segment) {
+        putFree(segment);
+        context.probe.leave(CrashWindow.SEGMENT_REUSE);
+    }
+
+    private void putFree(int segment) {
         context.table.move(segment, Life.FREE);
         pushFree(segment);
     }
@@ -375,7 +372,7 @@ final class SegmentSupply {
 
     /** Gives a segment up before its pages are needed: the next round takes it. None is sealed: one is to be. */
     private int evictOne(long nowNanos) {
-        if (reclaimingCount == RECLAIMING_MAX) {
+        if (reclaimingCount >= RECLAIMING_MAX) {
             return 0;
         }
         int victim = chooseVictim();
@@ -389,10 +386,6 @@ final class SegmentSupply {
         return 1;
     }
 
-    long nextUseSequence() {
-        return nextUse;
-    }
-
     private void join(int segment, boolean wasSealed) {
         context.table.move(segment, Life.PREPARING);
         round[roundCount] = segment;
@@ -403,8 +396,9 @@ final class SegmentSupply {
         fileCount = 0;
         for (int i = 0; i < roundCount; i++) {
             int segment = round[i];
-            context.table.useSequence(segment, nextUse);
-            header.encode(context.staging, context.prepareOffset(i), segment, nextUse++);
+            long use = context.shared.nextUse.getAndIncrement();
+            context.table.useSequence(segment, use);
+            header.encode(context.staging, context.prepareOffset(i), segment, use);
             addFile(context.io.file(segment));
         }
         phase = Phase.WRITING;
@@ -451,11 +445,10 @@ final class SegmentSupply {
 
     void onHeader(int i, int result) {
         pending--;
-        if (context.hasFailed()) {
-            return;
-        }
         if (result < 0) {
             context.failDrive("writing the header of segment", round[i], result);
+        }
+        if (context.isHalted()) {
             return;
         }
         NvmeCounters.add(context.counters.headerBytes, DiskFormat.PAGE_BYTES);
@@ -476,17 +469,54 @@ final class SegmentSupply {
 
     void onFlush(int i, int result) {
         pending--;
-        if (context.hasFailed()) {
-            return;
-        }
         if (result < 0) {
+            flusher.fail(files[i]);
             context.failDrive("flushing segment file", files[i], result);
+        }
+        flusher.noticeFailedBeside();
+        if (context.isHalted()) {
             return;
         }
         NvmeCounters.add(context.counters.flushes, 1);
         if (pending == 0 && submitted == fileCount) {
             endRound();
         }
+    }
+
+    /** The drive is out, and nothing is in flight: what was being prepared is free, and gets another header. */
+    void giveUpRound() {
+        for (int i = 0; phase != Phase.IDLE && i < roundCount; i++) {
+            if (reused[i]) {
+                context.probe.leave(CrashWindow.SEGMENT_REUSE);
+            }
+            putFree(round[i]);
+        }
+        phase = Phase.IDLE;
+    }
+
+    /** The flush of a segment has failed: its blocks are given up, and it is used again once nobody reads it. */
+    void giveUpFailed(int segment, long nowNanos) {
+        giveUp(segment);
+        awaitReaders(segment, nowNanos);
+    }
+
+    /** The same of a segment that is ready, and whose header was to be flushed with what is written there: it gets another. */
+    void giveUpPrepared(int segment) {
+        int kept = 0;
+        for (int i = 0; i < readyCount; i++) {
+            if (ready[i] == segment) {
+                putFree(segment);
+            } else {
+                ready[kept++] = ready[i];
+            }
+        }
+        readyCount = kept;
+    }
+
+    /** A segment that was opened and holds nothing. */
+    void giveBack(int segment) {
+        context.listener.onSegment(segment, context.table.useSequence(segment), SegmentState.FREE, 0, 0, 0);
+        putFree(segment);
     }
 
     private void endRound() {

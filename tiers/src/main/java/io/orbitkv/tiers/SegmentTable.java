@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.stream.IntStream;
 
 /**
- * The segments of the log: what each is doing, its use-sequence, generation, pins and reads in flight.
+ * The segments of a drive's log: what each is doing, its use-sequence, generation, pins and reads in flight.
  *
  * <pre>
  * FREE ----------------------> PREPARING -> READY -> OPEN -> SEALED -> DURABLE
@@ -54,15 +54,16 @@ final class SegmentTable implements AutoCloseable {
     private final SegmentUse use;
     private final Generations generations;
 
-    SegmentTable(LogState initial, Generations generations, int segmentPages) {
+    /** The segments of one drive; those of others have their numbers, and stay as they are. */
+    SegmentTable(LogState initial, Generations generations, LogGeometry geometry, int drive) {
         int segments = initial.segments();
         this.generations = generations;
         this.lives = new Life[segments];
         Arrays.fill(lives, Life.FREE);
-        counts.set(Life.FREE.ordinal(), segments);
+        counts.set(Life.FREE.ordinal(), geometry.segmentsPerFolder());
         this.useSequences = new AtomicLongArray(segments);
         this.candidates = new SegmentQueue(segments);
-        this.use = new SegmentUse(segments, segmentPages);
+        this.use = new SegmentUse(segments, geometry.segmentPages());
         this.readsInFlight = new int[segments];
         this.blocks = new int[segments];
         this.payloadPages = new int[segments];
@@ -70,9 +71,11 @@ final class SegmentTable implements AutoCloseable {
             boolean holdsBlocks = initial.isSealed(segment);
             useSequences.setRelease(segment, holdsBlocks ? initial.useSequence(segment) : initial.emptyUse(segment));
         }
-        IntStream.range(0, segments).filter(initial::isAbsent).forEach(segment -> move(segment, Life.ABSENT));
         IntStream.range(0, segments)
-                .filter(initial::isSealed)
+                .filter(segment -> geometry.folderOfSegment(segment) == drive && initial.isAbsent(segment))
+                .forEach(segment -> move(segment, Life.ABSENT));
+        IntStream.range(0, segments)
+                .filter(segment -> geometry.folderOfSegment(segment) == drive && initial.isSealed(segment))
                 .boxed()
                 .sorted(Comparator.comparingLong(initial::useSequence))
                 .forEach(segment -> move(segment, Life.SEALED));

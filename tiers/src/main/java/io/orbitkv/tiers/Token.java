@@ -31,6 +31,9 @@ final class Token {
     /** A used block of a victim. Major: the mover's slot. Minor: which block. */
     static final int MOVE_PAYLOAD = 9;
 
+    /** A page that is read or written to see whether the drive is well. */
+    static final int PROBE = 10;
+
     private static final int PURPOSE_SHIFT = 56;
     private static final int MAJOR_SHIFT = 32;
     private static final int MAJOR_MASK = (1 << 24) - 1;
@@ -39,11 +42,6 @@ final class Token {
 
     static long pack(int purpose, int major, int minor) {
         return (long) purpose << PURPOSE_SHIFT | (long) major << MAJOR_SHIFT | minor;
-    }
-
-    static boolean isWrite(long token) {
-        int purpose = purpose(token);
-        return purpose >= PAYLOAD && purpose <= SEGMENT_HEADER;
     }
 
     static int purpose(long token) {

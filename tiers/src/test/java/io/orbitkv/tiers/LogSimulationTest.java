@@ -114,7 +114,7 @@ class LogSimulationTest {
         private void pinForLater() {
             if (pinned.size() > gen.below(4)) {
                 LogRig.Written block = pinned.remove(gen.below(pinned.size()));
-                rig.log.readNow(block.extent(), block.bytes(), target, 0);
+                assertTrue(rig.read(block, batch, target), "pinned bytes were not read");
                 assertTrue(rig.isRight(block, target, 0), "pinned bytes were overwritten");
                 rig.log.unpin(block.extent());
                 checkedReads++;
@@ -283,49 +283,6 @@ class LogSimulationTest {
         }
     }
 
-    @ParameterizedTest(name = "seed {0}")
-    @MethodSource("seeds")
-    void driveErrorsEndTheLogWithoutHang(long seed) {
-        LeakCheck before = LeakCheck.take();
-        try (Run run = new Run(seed)) {
-            LogRig rig = run.rig;
-            boolean flushes = seed % 2 == 0;
-            for (int i = 0; i < 300; i++) {
-                run.step();
-            }
-            if (flushes) {
-                run.folder.faults().flushFailure(1);
-            } else {
-                run.folder.faults().writeError(0.3);
-            }
-            for (int i = 0; i < 100_000 && rig.failure == null; i++) {
-                rig.save(run.gen.below(4), run.gen.between(1, run.blockBytesMax), run.gen);
-                rig.log.requestFlush();
-                rig.step();
-            }
-            run.unpinAll();
-            assertNotNull(rig.failure);
-            assertEquals(ErrorCode.DRIVE, rig.failure.code());
-            assertEquals(TierState.FAILED, rig.log.state());
-            long written = rig.log.writtenPosition();
-            long durable = rig.log.durablePosition();
-            for (int i = 0; i < 1000; i++) {
-                rig.save(run.gen.below(4), run.gen.between(1, run.blockBytesMax), run.gen);
-                rig.step();
-            }
-            rig.drain();
-            assertEquals(written, rig.log.writtenPosition(), "positions stand still");
-            assertEquals(durable, rig.log.durablePosition());
-            assertFalse(rig.log.submit(run.batch));
-            rig.stop();
-            for (int segment = 0; segment < LogRig.HOST_SEGMENTS - 4; segment++) {
-                rig.host.evictOldest();
-            }
-            assertTrue(rig.host.claim(0, 1) != Extent.NONE, "no pin on host memory is left behind");
-        }
-        before.assertNothingLeaked();
-    }
-
     @Test
     void writesGoOneAtATimeWhileSomebodyReads() {
         SimulatedFolder folder = new SimulatedFolder(13, FOLDERS.make("reads"));
@@ -346,7 +303,7 @@ class LogSimulationTest {
             rig.drain(); // two lanes have a segment
             assertEquals(2, writesOfAStep(rig));
             LogRig.Written block = rig.written.get(1L);
-            rig.log.readNow(block.extent(), block.bytes(), target, 0);
+            assertTrue(rig.read(block, new ReadBatch(), target));
             assertTrue(rig.isRight(block, target, 0));
             assertEquals(1, writesOfAStep(rig));
             folder.clock().advance(60_000_000);
@@ -524,7 +481,7 @@ class LogSimulationTest {
                 rig.drain();
             }
             assertFalse(rig.generations.isLive(first.extent()), "others went past it, so it was a victim");
-            rig.log.readNow(first.extent(), first.bytes(), target, 0);
+            assertTrue(rig.read(first, new ReadBatch(), target));
             assertTrue(rig.isRight(first, target, 0), "its bytes stayed while it was pinned");
             assertEquals(0, rig.log.useSequence(Extent.segment(first.extent())));
             rig.log.unpin(first.extent());

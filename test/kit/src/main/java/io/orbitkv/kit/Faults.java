@@ -18,7 +18,6 @@ public final class Faults {
     public static final int SLOW_ONE_IN = 16;
 
     private static final int SLOW_FACTOR = 10;
-
     /** Shortest and longest hang, in nanoseconds of the simulated clock. */
     private static final long HANG_NANOS_MIN = 50_000_000;
 
@@ -37,6 +36,8 @@ public final class Faults {
     private boolean bootIdStays;
     private boolean flushesNothing;
     private boolean paused;
+    private boolean hangs;
+    private long slowerNanos;
 
     Faults(long seed) {
         Arrays.setAll(gens, i -> new Gen(Gen.mix(seed) + i));
@@ -65,8 +66,8 @@ public final class Faults {
     }
 
     /**
-     * Flushes that answer EIO. From then on no flush of that file makes anything durable, though later ones answer that
-     * all is well: what a kernel does that dropped the pages.
+     * Flushes that answer EIO. What was written to that file before is not made durable by any later flush, though it
+     * answers that all is well: what a kernel does that dropped the pages.
      */
     public Faults flushFailure(double probability) {
         return set(Fault.FLUSH_FAILURE, probability);
@@ -92,6 +93,21 @@ public final class Faults {
      */
     public Faults flushesNothing(boolean nothing) {
         flushesNothing = nothing;
+        return this;
+    }
+
+    /**
+     * Whether the drive hangs: transfers of rings don't end, and reads don't land, until it is taken back, or the ring is
+     * closed.
+     */
+    public Faults hang(boolean now) {
+        hangs = now;
+        return this;
+    }
+
+    /** So much longer takes every transfer of a ring from now on, in nanoseconds. */
+    public Faults slowerNanos(long nanos) {
+        slowerNanos = nanos;
         return this;
     }
 
@@ -160,13 +176,17 @@ public final class Faults {
         return flushesNothing;
     }
 
+    boolean hangs() {
+        return hangs;
+    }
+
     boolean isBootIdKept() {
         return bootIdStays;
     }
 
     long latencyNanos(Gen gen) {
         long nanos = gen.between(LATENCY_NANOS_MIN, LATENCY_NANOS_MAX);
-        long usual = (gen.below(SLOW_ONE_IN) == 0 ? nanos * SLOW_FACTOR : nanos) * slowness;
+        long usual = slowerNanos + (gen.below(SLOW_ONE_IN) == 0 ? nanos * SLOW_FACTOR : nanos) * slowness;
         return strikes(Fault.HANG) ? usual + gen(Fault.HANG).between(HANG_NANOS_MIN, HANG_NANOS_MAX) : usual;
     }
 

@@ -80,7 +80,9 @@ final class FileContent {
     /** Harms of a while, whether or not they have healed since; null while nobody wants to know. */
     private List<Harm> noted;
 
-    private boolean neverFlushesAgain;
+    /** Writes up to this number are lost to flushes: one that was to cover them has failed. */
+    private long failedUpTo;
+
     private long writes;
 
     /** Writes up to this one were said to be durable though they are not. */
@@ -276,14 +278,11 @@ final class FileContent {
 
     /** What was completed up to a number of writes is durable. */
     void flush(long upToWrites) {
-        if (neverFlushesAgain) {
-            return;
-        }
         int left = 0;
         for (int i = 0; i < dirty.size(); i++) {
             int pageNumber = dirty.getInt(i);
             Page page = pages.get(pageNumber);
-            while (!page.unflushed.isEmpty() && page.sequences.get(0) <= upToWrites) {
+            for (int covered = covered(page, upToWrites); covered > 0; covered--) {
                 giveBack(page.durable);
                 page.durable = page.unflushed.remove(0);
                 page.sequences.remove(0);
@@ -296,7 +295,7 @@ final class FileContent {
             dirty.popInt();
         }
         if (!wounds.isEmpty()) {
-            wounds.values().removeIf(wound -> wound.healedBy != 0 && wound.healedBy <= upToWrites);
+            wounds.values().removeIf(wound -> wound.healedBy > failedUpTo && wound.healedBy <= upToWrites);
         }
     }
 
@@ -307,12 +306,21 @@ final class FileContent {
 
     /** Another process opens the file: to it, flushes answer what they do. */
     void forgetFailedFlush() {
-        neverFlushesAgain = false;
+        failedUpTo = 0;
     }
 
-    /** A flush has failed: the kernel has dropped the pages, and later flushes know nothing of them. */
+    /** How many of a page's writes a flush covers: up to the last that is neither later nor lost to flushes. */
+    private int covered(Page page, long upToWrites) {
+        int covered = 0;
+        for (int i = 0; i < page.sequences.size() && page.sequences.get(i) <= upToWrites; i++) {
+            covered = page.sequences.get(i) > failedUpTo ? i + 1 : covered;
+        }
+        return covered;
+    }
+
+    /** A flush has failed: the kernel has dropped the pages, and later flushes know nothing of what was written before. */
     void failFlush() {
-        neverFlushesAgain = true;
+        failedUpTo = writes;
     }
 
     /** Settles the writes that a dead process had in flight; what it completed stays. */
@@ -322,7 +330,7 @@ final class FileContent {
                 abandon(inFlight.get(i), gen);
             }
         }
-        neverFlushesAgain = false;
+        failedUpTo = 0;
     }
 
     /** Decides for every page that was not flushed what of it survives. */
@@ -345,7 +353,7 @@ final class FileContent {
             page.sequences.clear();
         }
         dirty.clear();
-        neverFlushesAgain = false;
+        failedUpTo = 0;
         liedUpTo = 0;
     }
 

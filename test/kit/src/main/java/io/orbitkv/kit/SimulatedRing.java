@@ -45,6 +45,7 @@ final class SimulatedRing implements IoRing {
     private Thread owner;
     private boolean wakeup;
     private boolean closed;
+    private boolean closing;
 
     SimulatedRing(SimulatedDrive drive, SimulatedFolder folder, int depth) {
         if (depth < 1 || depth > DEPTH_MAX) {
@@ -171,7 +172,7 @@ final class SimulatedRing implements IoRing {
     }
 
     private Transfer takeDue(long nowNanos) {
-        Transfer first = earliest();
+        Transfer first = drive.faults.hangs() && !closing ? null : earliest();
         if (first == null || first.dueNanos > nowNanos) {
             return null;
         }
@@ -220,7 +221,7 @@ final class SimulatedRing implements IoRing {
             }
             long now = drive.clock.nanoTime();
             long until = now + Math.min(Math.max(timeoutNanos, 0), AWAIT_NANOS_MAX);
-            Transfer first = earliest();
+            Transfer first = drive.faults.hangs() ? null : earliest();
             drive.clock.advanceTo(first == null ? until : Math.min(until, first.dueNanos));
         }
     }
@@ -241,6 +242,7 @@ final class SimulatedRing implements IoRing {
             if (owner != null && owner.isAlive()) {
                 requireOwner();
             }
+            closing = true;
             while (!transfers.isEmpty()) {
                 drive.clock.advanceTo(earliest().dueNanos);
                 complete(takeDue(drive.clock.nanoTime()));

@@ -132,7 +132,10 @@ final class CrashLedger {
         while (!undurable.isEmpty() && undurable.peek().position <= durable) {
             Waiting next = undurable.remove();
             Claim claim = claims.get(next.block);
-            if (claim != null && claim.position == next.position) {
+            // A segment that was given up since, as its flush had failed, has taken the block with it: a sync says so.
+            if (claim != null
+                    && claim.position == next.position
+                    && store.useSequence(claim.segment) == claim.useSequence) {
                 claim.promise = Promise.DURABLE;
             }
         }

@@ -12,9 +12,8 @@ import java.util.Set;
 import java.util.function.Predicate;
 
 /**
- * What a store may do on a drive that answers errors or lies, as the store is now: a write, or a flush, that fails takes the
- * log out of service until the store is opened again; an opening that meets an error refuses. The one place to change when
- * drives come back by themselves. Not thread-safe.
+ * What a store may do on a drive that answers errors, hangs or lies: a write or a flush that fails, or any transfer that takes
+ * too long, takes the drive out of service until it is well again; an opening that meets an error refuses. Not thread-safe.
  */
 final class DriveModel {
     /** How an opening may refuse what a lying drive has made of a folder; an opening that miscounts is never one of them. */
@@ -60,13 +59,14 @@ final class DriveModel {
         return ever(Fault::isLie);
     }
 
+    /** Whether reads may have failed: those that waited for a drive that went out do, too. */
     boolean hasFailedReads() {
-        return ever(fault -> fault == Fault.READ_ERROR);
+        return ever(Fault::isError);
     }
 
-    /** Whether the log may be out of service in this life. */
+    /** Whether a drive may be, or have been, out of service in this life. */
     boolean mayBeOutOfService() {
-        return since(fault -> fault == Fault.WRITE_ERROR || fault == Fault.NO_SPACE || fault == Fault.FLUSH_FAILURE);
+        return since(fault -> fault.isError() && fault != Fault.READ_ERROR);
     }
 
     void checkSync(SyncOutcome outcome) {

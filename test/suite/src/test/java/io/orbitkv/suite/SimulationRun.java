@@ -124,6 +124,9 @@ final class SimulationRun implements AutoCloseable {
 
     private boolean capChanged;
 
+    /** A stop on the way to a smaller cap has no room for a snapshot. */
+    private boolean stoppedOverCap;
+
     /** A third of the seeds, of one folder and of two; the others have histories that tests know by their numbers. */
     private final boolean changesCap;
 
@@ -326,7 +329,7 @@ final class SimulationRun implements AutoCloseable {
         if (powerWasLost && !isSabotaged) {
             require(kind != OpeningKind.KILL, "a power loss was taken for a kill");
         }
-        if (stoppedCleanly && lost < 0 && !drive.isTainted()) {
+        if (stoppedCleanly && lost < 0 && !drive.isTainted() && !stoppedOverCap) {
             require(kind == OpeningKind.CLEAN, "the opening after a clean stop was of kind " + kind);
         }
         require(store.acceptedPosition() >= lastPosition, "positions went back");
@@ -342,6 +345,7 @@ final class SimulationRun implements AutoCloseable {
         folder.noteHarms(false);
         powerWasLost = false;
         stoppedCleanly = false;
+        stoppedOverCap = false;
         lost = -1;
         drive.begin();
     }
@@ -476,6 +480,8 @@ final class SimulationRun implements AutoCloseable {
         noteGivenUp();
         long position = store.acceptedPosition();
         event("stops at " + position + ", written " + store.writtenPosition());
+        StoreStats stats = store.stats(); // may be a second old
+        stoppedOverCap = capChanged && (stats.capBytes() != cap || stats.ownBytes() > cap);
         lastPosition = position;
         KvStore stopping = store;
         store = null;
