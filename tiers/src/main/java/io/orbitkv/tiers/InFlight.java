@@ -3,8 +3,8 @@ package io.orbitkv.tiers;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The transfers of one ring that are under way, in the order of their submission: what each is for, and since when the
- * oldest waits, which anybody may ask. All else is the agent's.
+ * The transfers of one ring that are under way, in the order of their submission: what each is for, since when the
+ * oldest waits, and when one has ended last, which anybody may ask. All else is the agent's.
  */
 final class InFlight {
     private static final int NONE = -1;
@@ -20,6 +20,7 @@ final class InFlight {
     private int first = NONE;
     private int last = NONE;
     private final AtomicLong oldest = new AtomicLong(IDLE);
+    private final AtomicLong ended = new AtomicLong(IDLE);
 
     InFlight(int depth) {
         tokens = new long[depth];
@@ -52,6 +53,12 @@ final class InFlight {
         return slot;
     }
 
+    /** A transfer has ended; what it was for. */
+    long end(int slot, long nowNanos) {
+        ended.setRelease(nowNanos);
+        return remove(slot);
+    }
+
     /** A transfer has ended, or was not submitted after all; what it was for. */
     long remove(int slot) {
         int before = previous[slot];
@@ -76,5 +83,11 @@ final class InFlight {
     long ageNanos(long nowNanos) {
         long then = oldest.getAcquire();
         return then == IDLE ? 0 : nowNanos - then;
+    }
+
+    /** Whether one has ended within so long. Any thread. */
+    boolean hasEndedWithin(long nanos, long nowNanos) {
+        long then = ended.getAcquire();
+        return then != IDLE && nowNanos - then <= nanos;
     }
 }

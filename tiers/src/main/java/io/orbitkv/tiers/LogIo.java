@@ -24,14 +24,28 @@ final class LogIo implements AutoCloseable {
     private final int readDepth;
     private final StorageFile[] files;
 
+    private static final long NANOS_PER_SECOND = 1_000_000_000;
+
     /** So long after a read another is expected. */
     private static final long READ_CALM_NANOS = 50_000_000;
 
     /** Most writes in flight while somebody reads. */
     private static final int WRITES_BESIDE_READS = 1;
 
+    /** A drive that still ends transfers is slow, and one of them may take so many times as long. */
+    private static final int SLOW_FACTOR = 4;
+
+    /** A flush may take so much longer for what it covers: a drive that takes writes into a cache of its own pays here. */
+    private static final long FLUSHED_BYTES_PER_SECOND = 64L << 20;
+
+    /** Beyond, a drive is no more patiently waited for. */
+    private static final long FLUSHED_BYTES_MAX = 512L << 20;
+
     private volatile IoRing ring;
     private volatile InFlight inFlight;
+
+    /** What the flushes in flight may take beyond other transfers. */
+    private volatile long flushNanos;
 
     /** When somebody read last, by the tier's clock. */
     private volatile long readNanos;
@@ -43,6 +57,9 @@ final class LogIo implements AutoCloseable {
     private int writeDepth;
     private int writesInFlight;
     private boolean isReadFrom;
+    private boolean[] isFlush;
+    private int flushesInFlight;
+    private long unflushedBytes;
 
     LogIo(DataFolder folder, int drive, LogGeometry geometry, NvmeOptions options, NanoClock clock) {
         this.folder = folder;
@@ -85,6 +102,7 @@ final class LogIo implements AutoCloseable {
         writeDepth = Math.max(1, opened.depth() - readDepth);
         inFlight = new InFlight(opened.depth());
         isWrite = new boolean[opened.depth()];
+        isFlush = new boolean[opened.depth()];
         ring = opened;
     }
 
@@ -125,6 +143,7 @@ final class LogIo implements AutoCloseable {
         if (taken) {
             isWrite[slot] = true;
             writesInFlight++;
+            unflushedBytes += bytes;
         }
         return taken;
     }
@@ -133,8 +152,16 @@ final class LogIo implements AutoCloseable {
         if (ring.inFlight() >= writeDepth) {
             return false;
         }
+        long bytes = Math.min(unflushedBytes, FLUSHED_BYTES_MAX);
+        flushNanos = Math.max(flushNanos, bytes * NANOS_PER_SECOND / FLUSHED_BYTES_PER_SECOND);
         int slot = begin(token);
-        return submitted(slot, slot >= 0 && ring.flush(files[file], slot));
+        boolean taken = submitted(slot, slot >= 0 && ring.flush(files[file], slot));
+        if (taken) {
+            isFlush[slot] = true;
+            flushesInFlight++;
+            unflushedBytes = 0; // of all files: one drive, one cache
+        }
+        return taken;
     }
 
     boolean read(long extent, MemoryRegion region, long offset, long bytes, long token) {
@@ -174,13 +201,27 @@ final class LogIo implements AutoCloseable {
             isWrite[number] = false;
             writesInFlight--;
         }
-        return inFlight.remove(number);
+        if (isFlush[number]) {
+            isFlush[number] = false;
+            flushNanos = --flushesInFlight == 0 ? 0 : flushNanos;
+        }
+        return inFlight.end(number, clock.nanoTime());
     }
 
     /** How long the oldest transfer has been under way, 0 when none is. Any thread. */
     long ageNanos(long nowNanos) {
         InFlight transfers = inFlight;
         return transfers == null ? 0 : transfers.ageNanos(nowNanos);
+    }
+
+    /** Whether a transfer that has been under way for so long will hardly end any more. Any thread. */
+    boolean isLate(long ageNanos, long timeoutNanos, long nowNanos) {
+        if (ageNanos <= timeoutNanos) {
+            return false;
+        }
+        InFlight transfers = inFlight;
+        boolean moves = transfers != null && transfers.hasEndedWithin(timeoutNanos, nowNanos);
+        return ageNanos > (moves ? SLOW_FACTOR * timeoutNanos : timeoutNanos) + flushNanos;
     }
 
     void punch(int segment) {
