@@ -242,23 +242,10 @@ public final class NvmeTier implements Agent, AutoCloseable {
         long start = clock.nanoTime();
         context.io.readAt(start);
         int result = context.io.readNow(reader, extent, into, offset, length, READ_LOOK_NANOS);
-<<<<<<< HEAD
         while (result == TimedReader.PENDING) {
-            long spent = clock.nanoTime() - start;
-            if (spent > context.options.driveTimeoutNanos()) {
-=======
-        while (result == TimedReader.PENDING || result >= 0 && seen < length) {
-            if (result > seen) {
-                landed.bytes(seen, result);
-                seen = result;
-                if (seen == length) {
-                    break;
-                }
-            }
             long now = clock.nanoTime();
             long spent = now - start;
             if (isLate(spent, now)) {
->>>>>>> 3a2ca3d (A drive that is slow is not taken for one that hangs: others' ends count, and what a flush covers)
                 takeOutLate();
             }
             if (spent >= timeoutNanos || !isServing()) {
