@@ -272,8 +272,8 @@ public final class StoreOptions implements Cloneable {
 
     /**
      * After how many milliseconds without an answer a drive is taken out of service, until it is well again. Looked at ten
-     * times a second; 50 to 600,000. While other transfers of the drive still end, one may take four times as long, and a flush
-     * takes a second longer for each 64 MiB that it covers, up to 512 MiB.
+     * times a second; 50 to 600,000. While other transfers of the drive still end, one may take four times as long; and the time
+     * is a second longer for each 64 MiB that is under way, or that a flush under way covers (512 MiB at most).
      */
     public StoreOptions driveTimeoutMillis(long millis) {
         driveTimeoutMillis = inRange("drive timeout in ms", millis, 50, 600_000);

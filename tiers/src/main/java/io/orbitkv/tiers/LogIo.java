@@ -8,6 +8,7 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
 import io.orbitkv.nativeio.TimedReader;
+import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.concurrent.NanoClock;
 
 /**
@@ -35,17 +36,17 @@ final class LogIo implements AutoCloseable {
     /** A drive that still ends transfers is slow, and one of them may take so many times as long. */
     private static final int SLOW_FACTOR = 4;
 
-    /** A flush may take so much longer for what it covers: a drive that takes writes into a cache of its own pays here. */
-    private static final long FLUSHED_BYTES_PER_SECOND = 64L << 20;
+    /** A drive that moves so little is slow, not hung. */
+    private static final long SLOW_BYTES_PER_SECOND = 64L << 20;
 
-    /** Beyond, a drive is no more patiently waited for. */
+    /** Most bytes that a flush is given time for: a drive with a cache of its own pays there for the writes before. */
     private static final long FLUSHED_BYTES_MAX = 512L << 20;
 
     private volatile IoRing ring;
     private volatile InFlight inFlight;
 
-    /** What the flushes in flight may take beyond other transfers. */
-    private volatile long flushNanos;
+    /** Bytes of the transfers in flight, and those that flushes in flight cover. Written by the agent only. */
+    private final AtomicLong owedBytes = new AtomicLong();
 
     /** When somebody read last, by the tier's clock. */
     private volatile long readNanos;
@@ -57,8 +58,7 @@ final class LogIo implements AutoCloseable {
     private int writeDepth;
     private int writesInFlight;
     private boolean isReadFrom;
-    private boolean[] isFlush;
-    private int flushesInFlight;
+    private long[] owed;
     private long unflushedBytes;
 
     LogIo(DataFolder folder, int drive, LogGeometry geometry, NvmeOptions options, NanoClock clock) {
@@ -102,7 +102,7 @@ final class LogIo implements AutoCloseable {
         writeDepth = Math.max(1, opened.depth() - readDepth);
         inFlight = new InFlight(opened.depth());
         isWrite = new boolean[opened.depth()];
-        isFlush = new boolean[opened.depth()];
+        owed = new long[opened.depth()];
         ring = opened;
     }
 
@@ -137,7 +137,7 @@ final class LogIo implements AutoCloseable {
             return false;
         }
         long to = geometry.fileOffset(segment, page);
-        int slot = begin(token);
+        int slot = begin(token, bytes);
         boolean taken =
                 submitted(slot, slot >= 0 && ring.write(fileOf(segment), to, region, offset, (int) bytes, slot));
         if (taken) {
@@ -152,13 +152,9 @@ final class LogIo implements AutoCloseable {
         if (ring.inFlight() >= writeDepth) {
             return false;
         }
-        long bytes = Math.min(unflushedBytes, FLUSHED_BYTES_MAX);
-        flushNanos = Math.max(flushNanos, bytes * NANOS_PER_SECOND / FLUSHED_BYTES_PER_SECOND);
-        int slot = begin(token);
+        int slot = begin(token, Math.min(unflushedBytes, FLUSHED_BYTES_MAX));
         boolean taken = submitted(slot, slot >= 0 && ring.flush(files[file], slot));
         if (taken) {
-            isFlush[slot] = true;
-            flushesInFlight++;
             unflushedBytes = 0; // of all files: one drive, one cache
         }
         return taken;
@@ -167,7 +163,7 @@ final class LogIo implements AutoCloseable {
     boolean read(long extent, MemoryRegion region, long offset, long bytes, long token) {
         int segment = Extent.segment(extent);
         long from = geometry.fileOffset(segment, Extent.page(extent));
-        int slot = begin(token);
+        int slot = begin(token, bytes);
         return submitted(slot, slot >= 0 && ring.read(fileOf(segment), from, region, offset, (int) bytes, slot));
     }
 
@@ -178,12 +174,22 @@ final class LogIo implements AutoCloseable {
         return reader.read(fileOf(segment), from, region, offset, (int) bytes, timeoutNanos);
     }
 
-    private int begin(long token) {
-        return inFlight.add(token, clock.nanoTime());
+    private int begin(long token, long bytes) {
+        int slot = inFlight.add(token, clock.nanoTime());
+        if (slot >= 0) {
+            owed[slot] = bytes;
+            owedBytes.setRelease(owedBytes.getPlain() + bytes);
+        }
+        return slot;
+    }
+
+    private void settle(int slot) {
+        owedBytes.setRelease(owedBytes.getPlain() - owed[slot]);
     }
 
     private boolean submitted(int slot, boolean taken) {
         if (!taken && slot >= 0) {
+            settle(slot);
             inFlight.remove(slot);
         }
         return taken;
@@ -201,10 +207,7 @@ final class LogIo implements AutoCloseable {
             isWrite[number] = false;
             writesInFlight--;
         }
-        if (isFlush[number]) {
-            isFlush[number] = false;
-            flushNanos = --flushesInFlight == 0 ? 0 : flushNanos;
-        }
+        settle(number);
         return inFlight.end(number, clock.nanoTime());
     }
 
@@ -221,7 +224,8 @@ final class LogIo implements AutoCloseable {
         }
         InFlight transfers = inFlight;
         boolean moves = transfers != null && transfers.hasEndedWithin(timeoutNanos, nowNanos);
-        return ageNanos > (moves ? SLOW_FACTOR * timeoutNanos : timeoutNanos) + flushNanos;
+        long owedNanos = owedBytes.getAcquire() * NANOS_PER_SECOND / SLOW_BYTES_PER_SECOND;
+        return ageNanos > (moves ? SLOW_FACTOR * timeoutNanos : timeoutNanos) + owedNanos;
     }
 
     void punch(int segment) {
