@@ -19,6 +19,9 @@ final class BesideThread {
 
     private static final long SLEEP_NANOS_MAX = 100_000_000;
 
+    /** The same where it gives way: each wake-up is a part of what an idle store costs. */
+    private static final long REST_NANOS_MAX = 250_000_000;
+
     private final Agent agent;
     private final boolean givesWay;
     private final Thread thread;
@@ -41,7 +44,8 @@ final class BesideThread {
         if (givesWay) {
             ThreadPriority.idle();
         }
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, SLEEP_NANOS_MIN, SLEEP_NANOS_MAX);
+        long sleepMax = givesWay ? REST_NANOS_MAX : SLEEP_NANOS_MAX;
+        BackoffIdleStrategy idle = new BackoffIdleStrategy(0, 0, SLEEP_NANOS_MIN, sleepMax);
         call(agent::onStart);
         while (!stopping) {
             int work = work();

@@ -23,6 +23,9 @@ final class Threads implements Driver {
     /** How long a clean stop may take before the log is abandoned as it stands, which is safe. */
     private static final long STOP_NANOS_MAX = 10_000_000_000L;
 
+    /** The same for the threads beside it: one that gives way to everybody may have to wait long on a busy machine. */
+    private static final long BESIDE_NANOS_MAX = 60_000_000_000L;
+
     /** A drive that is out and has kept a transfer for so long is not waited for when the store stops. */
     private static final long HANGS_NANOS = 1_000_000_000L;
 
@@ -127,7 +130,7 @@ final class Threads implements Driver {
     private boolean stopAll() {
         isFillStopped = true;
         beside.forEach(BesideThread::stop);
-        long deadline = System.nanoTime() + STOP_NANOS_MAX;
+        long deadline = System.nanoTime() + BESIDE_NANOS_MAX;
         boolean clean = awaitEnd(this::isFilling, deadline);
         for (BesideThread thread : beside) {
             clean &= awaitEnd(thread::isAlive, deadline);

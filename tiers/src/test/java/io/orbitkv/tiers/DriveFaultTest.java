@@ -2,6 +2,7 @@ package io.orbitkv.tiers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.kit.Fault;
@@ -12,6 +13,7 @@ import io.orbitkv.kit.SimulatedFolder;
 import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
+import io.orbitkv.nativeio.OrbitKvException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -216,6 +218,30 @@ class DriveFaultTest {
                 }
             }
             assertTrue(checked > 0);
+        }
+    }
+
+    /** The kernel tells of a loss once: whoever flushes the file hears of what the log has written. */
+    @Test
+    void aFlushOfSomebodyElseThatFailsCostsWhatTheLogHadWritten() {
+        try (Run run = new Run(Seed.of(DriveFaultTest.class), 64 << 10, 16, Durability.WRITTEN)) {
+            LogRig rig = run.rig;
+            run.work(300);
+            assertTrue(rig.save(0, 4000, run.gen));
+            rig.drain();
+            LogRig.Written last = rig.written.get(rig.lastPosition);
+            assertTrue(rig.generations.isLive(last.extent()));
+            run.folder.faults().flushFailure(1);
+            assertThrows(OrbitKvException.class, () -> rig.log.flushFile(0));
+            run.folder.faults().flushFailure(0);
+            run.step();
+            assertEquals(TierState.OUT, rig.log.state());
+            run.until(TierState.SERVING);
+            assertFalse(rig.generations.isLive(last.extent()), "kept, though its flush has failed");
+            assertTrue(rig.log.counters().segmentsFailed() > 0);
+            run.work(300);
+            rig.drain();
+            assertTrue(run.checkAll() > 0);
         }
     }
 
