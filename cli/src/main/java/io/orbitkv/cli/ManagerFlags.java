@@ -51,8 +51,9 @@ final class ManagerFlags {
             names = {"--ssd-cache-capacity", "--cap"},
             paramLabel = "<size>",
             converter = Sizes.class,
-            description = "Bytes that the folders may take on the drives, all files together. Default: 8gb for a new store,"
-                    + " what it has for an old one.")
+            description =
+                    "Bytes that the folders may take on the drives, all files together. Default: 8gb for a new store,"
+                            + " what it has for an old one.")
     Long capBytes;
 
     @Option(
@@ -73,8 +74,9 @@ final class ManagerFlags {
             names = "--durability",
             paramLabel = "<when>",
             defaultValue = "interval:100",
-            description = "When what was written is flushed: written (never by itself), interval:<milliseconds> or always."
-                    + " Default: ${DEFAULT-VALUE}.")
+            description =
+                    "When what was written is flushed: written (never by itself), interval:<milliseconds> or always."
+                            + " Default: ${DEFAULT-VALUE}.")
     String durability;
 
     @Option(
@@ -132,7 +134,8 @@ final class ManagerFlags {
             paramLabel = "<size>",
             defaultValue = "64mb",
             converter = Sizes.class,
-            description = "Bytes through which one client hands blocks over, in both directions. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Bytes through which one client hands blocks over, in both directions. Default: ${DEFAULT-VALUE}.")
     long stagingBytes;
 
     @Option(

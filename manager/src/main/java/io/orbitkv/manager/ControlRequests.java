@@ -112,8 +112,7 @@ final class ControlRequests {
         sync.wrap(frames.in(), Wire.MESSAGE, blockLength, version);
         Level level = sync.level() == io.orbitkv.manager.wire.Durability.DURABLE ? Level.DURABLE : Level.WRITTEN;
         SyncStatus status =
-                switch (manager.store()
-                        .sync(sync.position(), level, Math.min(sync.timeoutMillis(), WAIT_MILLIS_MAX))) {
+                switch (manager.store().sync(sync.position(), level, Math.min(sync.timeoutMillis(), WAIT_MILLIS_MAX))) {
                     case REACHED -> SyncStatus.REACHED;
                     case TIMED_OUT -> SyncStatus.TIMED_OUT;
                     default -> SyncStatus.FAILED;

@@ -32,34 +32,64 @@ final class Figures {
     /** All of them. */
     static final List<Figure> ALL = List.of(
             gauge("sessions", "connections that were greeted or are about to be", m -> m.manager.sessions()),
-            gauge("instances", "engines that have a session", m -> m.manager.leases().instances()),
-            counter("sessions_accepted", "connections taken", m -> m.manager.counters().sessionsAccepted.sum()),
-            counter("sessions_refused", "connections of other users, or over the bound", m -> m.manager.counters()
-                    .sessionsRefused
-                    .sum()),
-            counter("requests", "messages answered", m -> m.manager.counters().requests.sum()),
-            counter("request_seconds", "time spent on them", m -> m.manager.counters().requestNanos.sum() / 1e9),
-            counter("requests_refused", "messages answered with an error", m -> m.manager.counters()
-                    .refusals()),
-            counter("sessions_broken", "connections ended for what can be no frame", m -> m.manager.counters()
-                    .badFrames
-                    .sum()),
-            gauge("client_leases", "leases that clients hold", m -> m.manager.leases().held()),
-            gauge("client_leased_bytes", "bytes of blocks that they claim", m -> m.manager.leases().leasedBytes()),
-            counter("client_leases_refused", "hits that became misses for want of budget", m -> m.manager.leases()
-                    .refused()),
-            counter("client_restored_blocks", "blocks that clients say they have", m -> m.manager.counters()
-                    .restoredByClients
-                    .sum()),
-            counter("client_overtaken_blocks", "blocks that clients found moved behind their copy", m -> m.manager
-                    .counters()
-                    .overtakenClients
-                    .sum()),
-            gauge("prefetches_waiting", "queries whose blocks are yet to come from a drive", m -> m.manager.prefetcher()
-                    .waiting()),
+            gauge(
+                    "instances",
+                    "engines that have a session",
+                    m -> m.manager.leases().instances()),
+            counter(
+                    "sessions_accepted",
+                    "connections taken",
+                    m -> m.manager.counters().sessionsAccepted.sum()),
+            counter(
+                    "sessions_refused",
+                    "connections of other users, or over the bound",
+                    m -> m.manager.counters().sessionsRefused.sum()),
+            counter(
+                    "requests",
+                    "messages answered",
+                    m -> m.manager.counters().requests.sum()),
+            counter(
+                    "request_seconds",
+                    "time spent on them",
+                    m -> m.manager.counters().requestNanos.sum() / 1e9),
+            counter(
+                    "requests_refused",
+                    "messages answered with an error",
+                    m -> m.manager.counters().refusals()),
+            counter(
+                    "sessions_broken",
+                    "connections ended for what can be no frame",
+                    m -> m.manager.counters().badFrames.sum()),
+            gauge(
+                    "client_leases",
+                    "leases that clients hold",
+                    m -> m.manager.leases().held()),
+            gauge(
+                    "client_leased_bytes",
+                    "bytes of blocks that they claim",
+                    m -> m.manager.leases().leasedBytes()),
+            counter(
+                    "client_leases_refused",
+                    "hits that became misses for want of budget",
+                    m -> m.manager.leases().refused()),
+            counter(
+                    "client_restored_blocks",
+                    "blocks that clients say they have",
+                    m -> m.manager.counters().restoredByClients.sum()),
+            counter(
+                    "client_overtaken_blocks",
+                    "blocks that clients found moved behind their copy",
+                    m -> m.manager.counters().overtakenClients.sum()),
+            gauge(
+                    "prefetches_waiting",
+                    "queries whose blocks are yet to come from a drive",
+                    m -> m.manager.prefetcher().waiting()),
             gauge("requests_in_work", "messages that are being worked on; 0 once drained", m -> m.manager.working()),
             gauge("session_bytes", "memory of frames and staging", m -> MemoryPurpose.SESSION.bytes()),
-            gauge("pool_bytes", "host memory for blocks", m -> m.manager.arena().pool().bytes()),
+            gauge(
+                    "pool_bytes",
+                    "host memory for blocks",
+                    m -> m.manager.arena().pool().bytes()),
             gauge("resident_bytes", "memory that the process occupies", m -> Machine.residentBytes()),
             gauge("open_files", "descriptors that the process has", m -> Machine.openFiles()),
             counter("saved_blocks", "blocks taken in", m -> m.store.savedBlocks()),
@@ -77,8 +107,14 @@ final class Figures {
             counter("read_errors", "reads that a drive answered with an error", m -> m.store.readErrors()),
             counter("nvme_written_bytes", "bytes written to the drives", m -> m.store.nvmeWrittenBytes()),
             counter("nvme_read_bytes", "bytes read from the drives for restores", m -> m.store.nvmeReadBytes()),
-            gauge("nvme_queued_blocks", "blocks that wait for a drive; 0 once drained", m -> m.store.nvmeQueuedBlocks()),
-            gauge("accepted_position", "position of the last block sent to the drives", m -> m.store.acceptedPosition()),
+            gauge(
+                    "nvme_queued_blocks",
+                    "blocks that wait for a drive; 0 once drained",
+                    m -> m.store.nvmeQueuedBlocks()),
+            gauge(
+                    "accepted_position",
+                    "position of the last block sent to the drives",
+                    m -> m.store.acceptedPosition()),
             gauge("written_position", "up to where blocks survive a kill", m -> m.store.writtenPosition()),
             gauge("durable_position", "up to where blocks survive a power loss", m -> m.store.durablePosition()),
             gauge("index_blocks", "places in the index", m -> m.store.indexBlocks()),

@@ -35,7 +35,9 @@ final class HttpDoor implements AutoCloseable {
         } catch (IOException e) {
             threads.shutdown();
             throw new OrbitKvException(
-                    ErrorCode.SOCKET, "HTTP can't listen on " + address + ": " + e.getMessage() + "; choose another port", e);
+                    ErrorCode.SOCKET,
+                    "HTTP can't listen on " + address + ": " + e.getMessage() + "; choose another port",
+                    e);
         }
         for (Figures.Figure figure : Figures.ALL) {
             register(manager, figure);
@@ -77,7 +79,8 @@ final class HttpDoor implements AutoCloseable {
                 boolean reads = exchange.getRequestMethod().equals("GET");
                 answer(
                         exchange,
-                        !known ? new Answer(404, "text/plain", "there is no such page\n")
+                        !known
+                                ? new Answer(404, "text/plain", "there is no such page\n")
                                 : reads ? content.get() : new Answer(405, "text/plain", "GET only\n"));
             }
         });

@@ -52,7 +52,8 @@ final class LeaseRequests {
     private int locate(ClientLease lease) {
         long from = locate.from();
         long count = locate.count();
-        if (locate.shard() >= lease.family().shards() || from + count > lease.lease().blocks()) {
+        if (locate.shard() >= lease.family().shards()
+                || from + count > lease.lease().blocks()) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT,
                     "blocks " + from + " to " + (from + count) + " of shard " + locate.shard()
@@ -69,7 +70,8 @@ final class LeaseRequests {
     }
 
     private int answer(ClientLease lease, ShardHandle shard, int from, int count) {
-        located.wrapAndApplyHeader(frames.out(), Wire.LENGTH_BYTES, replies.header).opId(locate.opId());
+        located.wrapAndApplyHeader(frames.out(), Wire.LENGTH_BYTES, replies.header)
+                .opId(locate.opId());
         LocatedEncoder.PlacesEncoder into = located.placesCount(count);
         long landingAt = locate.landingOffset();
         long room = locate.landingBytes() / shard.blockBytes();
@@ -93,7 +95,12 @@ final class LeaseRequests {
                 int landed = asked == 0
                         ? 0
                         : manager.store()
-                                .restore(lease.lease(), shard, from + i, asked, landing.set(session.staging(), landingAt));
+                                .restore(
+                                        lease.lease(),
+                                        shard,
+                                        from + i,
+                                        asked,
+                                        landing.set(session.staging(), landingAt));
                 for (int j = 0; j < landed; j++, landingAt += shard.blockBytes()) {
                     place(into, landingAt, 0, 0, 0, PlaceKind.LANDED);
                 }
@@ -165,7 +172,8 @@ final class LeaseRequests {
     }
 
     private LeaseCodesEncoder.LeasesEncoder begin(long opId, int count) {
-        codes.wrapAndApplyHeader(frames.out(), Wire.LENGTH_BYTES, replies.header).opId(opId);
+        codes.wrapAndApplyHeader(frames.out(), Wire.LENGTH_BYTES, replies.header)
+                .opId(opId);
         return codes.leasesCount(count);
     }
 

@@ -62,7 +62,8 @@ final class QueryRequests {
         PendingQuery asked = pending.get(poll.queryId());
         if (asked == null) {
             throw new OrbitKvException(
-                    ErrorCode.UNKNOWN_QUERY, "no query " + poll.queryId() + " of this session waits; ask with its keys");
+                    ErrorCode.UNKNOWN_QUERY,
+                    "no query " + poll.queryId() + " of this session waits; ask with its keys");
         }
         if (!asked.isReady()) {
             return replies.pending(poll.opId(), poll.queryId(), RETRY_MILLIS);

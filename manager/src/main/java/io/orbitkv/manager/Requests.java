@@ -65,11 +65,14 @@ final class Requests {
             case LocateDecoder.TEMPLATE_ID -> leases.locate(greeted(blockLength, LocateDecoder.BLOCK_LENGTH), version);
             case DoneDecoder.TEMPLATE_ID -> leases.done(greeted(blockLength, DoneDecoder.BLOCK_LENGTH), version);
             case RenewDecoder.TEMPLATE_ID -> leases.renew(greeted(blockLength, RenewDecoder.BLOCK_LENGTH), version);
-            case ReleaseDecoder.TEMPLATE_ID -> leases.release(greeted(blockLength, ReleaseDecoder.BLOCK_LENGTH), version);
-            case SaveBeginDecoder.TEMPLATE_ID -> saves.begin(greeted(blockLength, SaveBeginDecoder.BLOCK_LENGTH), version);
+            case ReleaseDecoder.TEMPLATE_ID ->
+                leases.release(greeted(blockLength, ReleaseDecoder.BLOCK_LENGTH), version);
+            case SaveBeginDecoder.TEMPLATE_ID ->
+                saves.begin(greeted(blockLength, SaveBeginDecoder.BLOCK_LENGTH), version);
             case SaveCommitDecoder.TEMPLATE_ID ->
                 saves.commit(greeted(blockLength, SaveCommitDecoder.BLOCK_LENGTH), version);
-            case SaveAbortDecoder.TEMPLATE_ID -> saves.abort(greeted(blockLength, SaveAbortDecoder.BLOCK_LENGTH), version);
+            case SaveAbortDecoder.TEMPLATE_ID ->
+                saves.abort(greeted(blockLength, SaveAbortDecoder.BLOCK_LENGTH), version);
             case ClearDecoder.TEMPLATE_ID -> control.clear(greeted(blockLength, ClearDecoder.BLOCK_LENGTH), version);
             case SyncDecoder.TEMPLATE_ID -> control.sync(greeted(blockLength, SyncDecoder.BLOCK_LENGTH), version);
             case StatsDecoder.TEMPLATE_ID -> control.stats(greeted(blockLength, StatsDecoder.BLOCK_LENGTH), version);

@@ -90,8 +90,9 @@ final class Session implements Runnable {
     FamilyHandle family(long number) {
         if (number < 0 || number >= families.size()) {
             throw new OrbitKvException(
-                    ErrorCode.UNKNOWN_FAMILY, "this session has opened " + families.size() + " families, asked for number "
-                            + number + "; open it first");
+                    ErrorCode.UNKNOWN_FAMILY,
+                    "this session has opened " + families.size() + " families, asked for number " + number
+                            + "; open it first");
         }
         return families.get((int) number);
     }
@@ -145,7 +146,8 @@ final class Session implements Runnable {
         } catch (OrbitKvException e) {
             replyEnd = refuse(opId, e);
         } catch (IndexOutOfBoundsException | IllegalArgumentException | IllegalStateException e) {
-            replyEnd = refuse(opId, Wire.badFrame("message " + header.templateId() + " contradicts itself: " + e.getMessage()));
+            replyEnd = refuse(
+                    opId, Wire.badFrame("message " + header.templateId() + " contradicts itself: " + e.getMessage()));
         }
         boolean sent = replyEnd == Requests.GREETED
                 ? frames.send(

@@ -36,7 +36,8 @@ final class Wire {
     /** How many keys so many bytes are. */
     static int keys(int bytes) {
         if (bytes % KEY_BYTES != 0 || bytes > BLOCKS_MAX * KEY_BYTES) {
-            throw badFrame("keys take " + KEY_BYTES + " bytes each, " + BLOCKS_MAX + " at most; got " + bytes + " bytes");
+            throw badFrame(
+                    "keys take " + KEY_BYTES + " bytes each, " + BLOCKS_MAX + " at most; got " + bytes + " bytes");
         }
         return bytes / KEY_BYTES;
     }

@@ -217,8 +217,8 @@ public final class UnixSocket implements AutoCloseable {
     public boolean sendDescriptors(MemoryRegion from, long offset, int length, int... descriptors) {
         if (descriptors.length > DESCRIPTORS_MAX) {
             throw new OrbitKvException(
-                    ErrorCode.BAD_ARGUMENT, "a message passes " + DESCRIPTORS_MAX + " descriptors at most, got "
-                            + descriptors.length);
+                    ErrorCode.BAD_ARGUMENT,
+                    "a message passes " + DESCRIPTORS_MAX + " descriptors at most, got " + descriptors.length);
         }
         try (MemoryRegion message = scratch()) {
             int control = CMSG_DATA + descriptors.length * Integer.BYTES;
@@ -296,7 +296,8 @@ public final class UnixSocket implements AutoCloseable {
     }
 
     private OrbitKvException failed(String call, int errno) {
-        return new OrbitKvException(ErrorCode.SOCKET, call + " of the socket " + name + " failed: " + Errno.text(errno));
+        return new OrbitKvException(
+                ErrorCode.SOCKET, call + " of the socket " + name + " failed: " + Errno.text(errno));
     }
 
     @Override

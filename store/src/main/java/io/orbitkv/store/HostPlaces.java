@@ -33,8 +33,7 @@ final class HostPlaces {
         long nvmeUse = nvme.nextUse();
         for (int done = 0; done < count; done += work.count) {
             work.turn(done, Math.min(Workspace.RESTORE_TURN_BLOCKS_MAX, count - done));
-            int matched =
-                    index.match(work.binding.indexNumber(), keys, work.keyOffset(0), work.count, work.turn);
+            int matched = index.match(work.binding.indexNumber(), keys, work.keyOffset(0), work.count, work.turn);
             int found = 0;
             for (int i = 0; i < matched; i++) {
                 if (work.turn.extent(Tier.NVME, i) != Extent.NONE) {
