@@ -22,26 +22,32 @@ BLOCK_TOKENS = 16
 class ManagerProcess:
     """Starts a manager in a folder of its own; the folder goes with :meth:`close`."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, pool="32mb"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="orbitkv-test-"))
         self.socket = str(self.folder / "m.sock")
         self.options = [
             "--bootstrap-socket", self.socket,
             "--ssd-cache-path", str(self.folder / "data"),
             "--ssd-cache-capacity", "256mb",
-            "--pool-size", "32mb",
+            "--pool-size", pool,
             "--http-addr", "127.0.0.1:0",
             "--json",
             *options,
         ]  # fmt: skip
         self.process = None
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def start(self):
         self.process = subprocess.Popen([BINARY, *self.options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         line = self.process.stdout.readline()
         if not line:
-            raise AssertionError("the manager did not start: " + self.process.stderr.read().decode())
+            said = self.process.stderr.read().decode()
+            self.kill()
+            raise AssertionError("the manager did not start: " + said)
         said = json.loads(line)
         self.port = said["http_port"]
         self.epoch = int(said["epoch"], 16)
@@ -86,7 +92,7 @@ class ManagerProcess:
         return client
 
     def close(self):
-        if self.process.poll() is None:
+        if self.process is not None and self.process.poll() is None:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 

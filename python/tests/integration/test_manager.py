@@ -395,8 +395,8 @@ LIBC_mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_i
 class LivesTest(unittest.TestCase):
     """Tests in which a manager ends."""
 
-    def manager(self, *options):
-        manager = ManagerProcess(*options)
+    def manager(self, *options, **more):
+        manager = ManagerProcess(*options, **more)
         self.addCleanup(manager.close)
         return manager
 
@@ -506,7 +506,7 @@ class LivesTest(unittest.TestCase):
         self.assertEqual(1, client.connects)  # it was slow, not gone
 
     def test_an_overtaken_reader_never_has_wrong_bytes(self):
-        manager = self.manager("--pool-size", "16mb")
+        manager = self.manager(pool="16mb")
         client = self.client(manager)
         chat = client.family(family())
         keys = keys_of(24, 8)
@@ -571,7 +571,7 @@ class LivesTest(unittest.TestCase):
         from .manager_process import BINARY
 
         for options, said in (
-            (["--no-such-option"], "--no-such-option"),
+            (["--ssd-cache-path", "/tmp", "--no-such-option"], "--no-such-option"),
             (["--ssd-cache-path", "/tmp", "--http-addr", "0.0.0.0:9091"], "loopback"),
             (["--ssd-cache-path", "/tmp", "--ssd-backend", "cufile"], "cufile"),
             (["--ssd-cache-path", "/tmp", "--ssd-write-policy", "some"], "all, reuse or duel"),
