@@ -60,10 +60,12 @@ class ArenaTest {
     void placesHoldTheBlocksUntilTheirGenerationPasses() {
         try (KvStore store = open(true);
                 Modelled shard = shard(store);
-                MemoryRegion pool =
-                        MemoryRegion.ofDescriptor(store.arena().pool().fd(), store.arena().pool().bytes(), false);
+                MemoryRegion pool = MemoryRegion.ofDescriptor(
+                        store.arena().pool().fd(), store.arena().pool().bytes(), false);
                 MemoryRegion generations = MemoryRegion.ofDescriptor(
-                        store.arena().generations().fd(), store.arena().generations().bytes(), false);
+                        store.arena().generations().fd(),
+                        store.arena().generations().bytes(),
+                        false);
                 MemoryRegion key = MemoryRegion.anonymous(Prompt.KEY_BYTES, PageKind.SMALL, MemoryPurpose.TOOL)) {
             Prompt prompt = Prompt.random(gen, BLOCKS);
             shard.saveAll(prompt, 0, BLOCKS);
@@ -99,7 +101,8 @@ class ArenaTest {
     @Test
     void nobodyElseMayWriteTheArena() {
         try (KvStore store = open(true)) {
-            for (MemoryRegion memory : new MemoryRegion[] {store.arena().pool(), store.arena().generations()}) {
+            for (MemoryRegion memory :
+                    new MemoryRegion[] {store.arena().pool(), store.arena().generations()}) {
                 assertThrows(
                         OrbitKvException.class, () -> MemoryRegion.ofDescriptor(memory.fd(), memory.bytes(), true));
                 assertEquals(1 + 2 + 4 + 16, memory.seals());
