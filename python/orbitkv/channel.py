@@ -221,6 +221,11 @@ class Channel:
         except OSError:
             pass
 
+    def abandon(self) -> None:
+        """Leaves the connection to the process that this one was forked from, which goes on with it."""
+        self.broken = True
+        self.socket.close()
+
     def close(self) -> None:
         self.fail()
         with self._lock:

@@ -7,9 +7,11 @@ delivers nothing and a save drops its blocks. Reconnecting happens in the backgr
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Type, Union
@@ -18,10 +20,12 @@ from . import wire
 from .blocks import BlockView
 from .errors import Code, OrbitKvError, Unavailable
 from .family import KEY_BYTES, Family
-from .life import Life, connect
+from .life import Life
 from .match import Match
 
 Buffer = Any  # whatever has the buffer protocol: bytes, bytearray, memoryview, numpy arrays, torch CPU tensors via numpy
+
+_LOG = logging.getLogger("orbitkv")
 
 _CONNECT_SECONDS = 1.0
 _BACKOFF_SECONDS = (0.02, 0.5)
@@ -60,6 +64,12 @@ class CacheManagerClient:
         role: ``"scheduler"``, ``"worker"``, ``"linker"`` or ``"tool"``.
         deadline: seconds after which a query, or anything else that moves no blocks, gives up.
         transfer_deadline: the same for restores and saves.
+
+    Attributes:
+        connects: how often it has found a manager.
+        last_error: why it did not, the last time; ``None`` once it has.
+
+    A forked process goes on with a connection of its own; leases from before the fork stay the parent's.
     """
 
     def __init__(
@@ -80,13 +90,29 @@ class CacheManagerClient:
         self._transfer_deadline = transfer_deadline
         self._life: Optional[Life] = None
         self._families: Dict[bytes, Family] = {}
-        self._changed = threading.Condition()
         self._closed = False
         self._query_id = 0
-        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.connects = 0
+        self.last_error: Optional[Exception] = None
+        self._start()
+        _clients.add(self)
+
+    def _start(self) -> None:
+        self._changed = threading.Condition()
+        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._keeper = threading.Thread(target=self._keep, name="orbitkv-keeper", daemon=True)
         self._keeper.start()
+
+    def _start_over(self) -> None:
+        """In a forked process, which has no keeper and must not speak on its parent's connections."""
+        life = self._life
+        self._life = None
+        if life is not None:
+            life.abandon()
+        if not self._closed:
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            self._start()
 
     # ---- the background
 
@@ -119,11 +145,13 @@ class CacheManagerClient:
     def _try(self) -> Optional[Life]:
         name = f"python/{os.getpid()}"
         try:
-            life = connect(self._path, self._role, self._instance, name, _CONNECT_SECONDS)
-        except OrbitKvError:
+            life = Life(self._path, self._role, self._instance, name, time.monotonic() + _CONNECT_SECONDS)
+        except (Unavailable, OrbitKvError, OSError, ValueError) as e:
+            if isinstance(e, OrbitKvError) and str(e) != str(self.last_error):
+                _LOG.warning("the manager at %s refuses this client: %s", self._path, e)
+            self.last_error = e
             return None
-        if life is None:
-            return None
+        _LOG.info("connected to the manager at %s, epoch %x", self._path, life.epoch)
         for family in list(self._families.values()):
             try:
                 life.numbers(family, time.monotonic() + _CONNECT_SECONDS)
@@ -131,6 +159,7 @@ class CacheManagerClient:
                 pass  # whoever uses it is told
         with self._changed:
             self._life = life
+            self.last_error = None
             self.connects += 1
             self._changed.notify_all()
         return life
@@ -274,6 +303,17 @@ class CacheManagerClient:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         self.close()
+
+
+_clients: "weakref.WeakSet[CacheManagerClient]" = weakref.WeakSet()
+
+
+def _start_over_after_fork() -> None:
+    for client in list(_clients):
+        client._start_over()
+
+
+os.register_at_fork(after_in_child=_start_over_after_fork)
 
 
 @dataclass(frozen=True)

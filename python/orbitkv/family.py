@@ -110,7 +110,11 @@ class Family:
 
     def family_id(self) -> bytes:
         """SHA-256 of the canonical encoding."""
-        return hashlib.sha256(self.encoded()).digest()
+        known: Optional[bytes] = self.__dict__.get("_family_id")
+        if known is None:
+            known = hashlib.sha256(self.encoded()).digest()
+            object.__setattr__(self, "_family_id", known)
+        return known
 
 
 def key_chain(

@@ -7,7 +7,7 @@ import os
 import select
 import threading
 import time
-from typing import Dict, Optional, Tuple
+from typing import Dict, Tuple
 
 from . import wire
 from .channel import Channel
@@ -86,8 +86,11 @@ class Life:
     def wait_for_end(self, seconds: float, wake: int) -> None:
         """Returns when the manager has gone, a byte comes from ``wake``, or the time is over."""
         poll = select.poll()
-        for channel in (self.control, self.transfer):
-            poll.register(channel.socket, select.POLLRDHUP | select.POLLHUP)
+        try:
+            for channel in (self.control, self.transfer):
+                poll.register(channel.socket, select.POLLRDHUP | select.POLLHUP)
+        except ValueError:
+            return  # closed meanwhile
         poll.register(wake, select.POLLIN)
         for descriptor, event in poll.poll(seconds * 1000):
             if descriptor != wake and event:
@@ -97,14 +100,11 @@ class Life:
         self.control.fail()
         self.transfer.fail()
 
+    def abandon(self) -> None:
+        """In a forked process: see :meth:`Channel.abandon`."""
+        self.control.abandon()
+        self.transfer.abandon()
+
     def end(self) -> None:
         self.control.close()
         self.transfer.close()
-
-
-def connect(path: str, role: int, instance: str, client: str, seconds: float) -> Optional[Life]:
-    """``None`` where there is no manager, or it does not answer in time."""
-    try:
-        return Life(path, role, instance, client, time.monotonic() + seconds)
-    except (Unavailable, OSError):
-        return None

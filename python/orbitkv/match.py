@@ -179,7 +179,7 @@ class Match:
             copied = 0
             while copied < len(places):
                 place = places[copied]
-                if place.kind == wire.LATER and copied:
+                if place.kind == wire.LATER:
                     return copied
                 if place.kind not in (wire.ARENA, wire.LANDED):
                     raise _End(copied)

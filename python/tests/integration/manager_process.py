@@ -22,13 +22,13 @@ BLOCK_TOKENS = 16
 class ManagerProcess:
     """Starts a manager in a folder of its own; the folder goes with :meth:`close`."""
 
-    def __init__(self, *options, pool="32mb"):
+    def __init__(self, *options, pool="32mb", capacity="256mb"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="orbitkv-test-"))
         self.socket = str(self.folder / "m.sock")
         self.options = [
             "--bootstrap-socket", self.socket,
             "--ssd-cache-path", str(self.folder / "data"),
-            "--ssd-cache-capacity", "256mb",
+            "--ssd-cache-capacity", capacity,
             "--pool-size", pool,
             "--http-addr", "127.0.0.1:0",
             "--json",
