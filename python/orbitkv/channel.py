@@ -132,7 +132,7 @@ class Channel:
                 if answer.op == op:
                     return self._answer(answer)
                 self._late.pop(answer.op, _nothing)()
-        except (OSError, ValueError) as e:
+        except (OSError, ValueError, struct.error) as e:
             self.fail()
             raise Unavailable(str(e)) from e
         finally:

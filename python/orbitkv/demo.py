@@ -72,7 +72,9 @@ def chat(name: str, socket: str, stop: Any, killed: Any, answers: Any) -> None:
             match.release()
             hits[killed.is_set()] += restored
             seen["wrong"] += into[: restored * _BLOCK_BYTES] != data[: restored * _BLOCK_BYTES]
-            if restored < _BLOCKS:
+            if not client.is_connected:
+                time.sleep(0.01)  # an engine would compute meanwhile, on another processor
+            elif restored < _BLOCKS:
                 parent = keys[(restored - 1) * 32 : restored * 32] if restored else None
                 family.save(keys[restored * 32 :], data[restored * _BLOCK_BYTES :], parent=parent)
             seen["turns"] = turn

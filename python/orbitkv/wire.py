@@ -7,7 +7,6 @@ schema, version), the fixed part of the message, then groups and variable data.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 PROTOCOL = 1
@@ -310,17 +309,16 @@ class ErrorAnswer(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True)
 class Frame:
     """A frame that was received: ``body`` starts behind the SBE header, groups and data start at ``rest``."""
 
-    template: int
-    body: bytes
-    rest: int
+    __slots__ = ("template", "body", "rest", "op")
 
-    @property
-    def op(self) -> int:
-        return _OP.unpack_from(self.body)[0]
+    def __init__(self, template: int, body: bytes, rest: int) -> None:
+        self.template = template
+        self.body = body
+        self.rest = rest
+        self.op: int = _OP.unpack_from(body)[0]
 
     def data(self, at: int) -> Tuple[bytes, int]:
         length = _LENGTH.unpack_from(self.body, at)[0]

@@ -26,6 +26,7 @@ import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.UnixSocket;
+import java.util.Arrays;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** A client in Java, as plain as can be: one request at a time, no deadline. One thread. */
@@ -44,6 +45,9 @@ final class JavaClient implements AutoCloseable {
     private final long epoch;
     private final int segmentBytes;
     private long opId;
+
+    /** The lease of the last query. */
+    private long lease;
 
     /** What the manager answered instead. */
     static final class Refused extends RuntimeException {
@@ -75,7 +79,13 @@ final class JavaClient implements AutoCloseable {
         send(end);
         int[] descriptors = new int[3];
         int got = socket.receiveDescriptors(memory, BUFFER_BYTES, BUFFER_BYTES, descriptors);
-        finish(got);
+        try {
+            finish(got);
+        } catch (RuntimeException e) {
+            socket.close();
+            memory.close();
+            throw e;
+        }
         WelcomeDecoder welcome = new WelcomeDecoder();
         welcome.wrapAndApplyHeader(in, Wire.LENGTH_BYTES, answerHeader);
         epoch = welcome.epoch();
@@ -164,21 +174,26 @@ final class JavaClient implements AutoCloseable {
         } while (status == SyncStatus.TIMED_OUT);
     }
 
-    /** Restores the longest stored start of some blocks; what is there. */
-    byte[] restore(int family, byte[] keys, int blockBytes) {
+    /** Leases the longest stored start of some blocks; how many. */
+    int query(int family, byte[] keys, long queryId) {
         call(new QueryEncoder()
                 .wrapAndApplyHeader(out, Wire.LENGTH_BYTES, header)
                 .opId(++opId)
                 .epoch(epoch)
-                .queryId(1)
+                .queryId(queryId)
                 .family(family)
                 .mayPend((short) 0)
                 .putKeys(keys, 0, keys.length)
                 .limit());
         QueryAnswerDecoder found = new QueryAnswerDecoder();
         found.wrapAndApplyHeader(in, Wire.LENGTH_BYTES, answerHeader);
-        int blocks = (int) found.blocks();
-        long lease = found.leaseId();
+        lease = found.leaseId();
+        return (int) found.blocks();
+    }
+
+    /** Restores the longest stored start of some blocks; what is there. */
+    byte[] restore(int family, byte[] keys, int blockBytes) {
+        int blocks = query(family, keys, 1);
         if (blocks == 0) {
             return new byte[0];
         }
@@ -212,15 +227,15 @@ final class JavaClient implements AutoCloseable {
             block++;
         }
         done(lease, block);
-        return java.util.Arrays.copyOf(bytes, block * blockBytes);
+        return Arrays.copyOf(bytes, block * blockBytes);
     }
 
-    void done(long lease, int blocks) {
+    void done(long leaseId, int blocks) {
         call(new DoneEncoder()
                 .wrapAndApplyHeader(out, Wire.LENGTH_BYTES, header)
                 .opId(++opId)
                 .epoch(epoch)
-                .leaseId(lease)
+                .leaseId(leaseId)
                 .shard(0)
                 .restoredBlocks(blocks)
                 .overtakenBlocks(0)
