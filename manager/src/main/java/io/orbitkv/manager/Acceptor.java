@@ -4,6 +4,7 @@ import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PeerCredentials;
 import io.orbitkv.nativeio.UnixSocket;
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -13,6 +14,8 @@ final class Acceptor implements Runnable {
 
     /** A client that does not read its answers for so long is gone. */
     private static final long SEND_MILLIS_MAX = 5_000;
+
+    private static final long PAUSE_NANOS = 10_000_000;
 
     private final Manager manager;
     private final UnixSocket socket;
@@ -34,7 +37,7 @@ final class Acceptor implements Runnable {
                 take(peer);
             } catch (OrbitKvException e) {
                 manager.limits().warn(LOG, "a connection was not taken: " + e.getMessage());
-                Thread.yield();
+                LockSupport.parkNanos(PAUSE_NANOS); // out of descriptors or memory: others have to give some back
             }
         }
         socket.close();

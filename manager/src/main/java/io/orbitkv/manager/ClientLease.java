@@ -12,7 +12,9 @@ final class ClientLease {
     private final Lease lease;
     private final FamilyHandle family;
     private final long bytes;
-    private final BitSet shardsDone = new BitSet();
+
+    /** Made where there is more than one. */
+    private BitSet shardsDone;
 
     /** Requests that work under it now: its store lease is not given back before they end. */
     int users;
@@ -54,6 +56,10 @@ final class ClientLease {
 
     /** Notes that a shard's blocks are where they belong; whether all shards' are. */
     boolean done(int shard) {
+        if (family.shards() == 1) {
+            return true;
+        }
+        shardsDone = shardsDone == null ? new BitSet(family.shards()) : shardsDone;
         shardsDone.set(shard);
         return shardsDone.cardinality() == family.shards();
     }

@@ -142,7 +142,12 @@ public final class Manager implements AutoCloseable {
             sessions.add(session);
             Thread thread = new Thread(session, "session-" + id);
             thread.setDaemon(true);
-            thread.start();
+            try {
+                thread.start();
+            } catch (OutOfMemoryError e) { // of threads: the others are served on
+                session.end();
+                throw new OrbitKvException(ErrorCode.OUT_OF_MEMORY, "there is no thread for another session", e);
+            }
             return true;
         }
     }

@@ -167,7 +167,8 @@ final class Session implements Runnable {
         return replies.error(opId, error);
     }
 
-    private void end() {
+    /** Gives everything back; called once, by its own thread or where it got none. */
+    void end() {
         if (instance != null) {
             manager.leases().leave(this, instance);
         }
