@@ -120,7 +120,10 @@ class Channel:
             if time.monotonic() >= deadline:
                 raise Unavailable("the deadline is over")
             op = self.next_op()
-            frame = make(op, self.epoch)
+            try:
+                frame = make(op, self.epoch)
+            except struct.error as e:
+                raise OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: a number is out of its range: {e}") from e
             sent = True
             self._send(frame, deadline)
             while True:
@@ -162,7 +165,7 @@ class Channel:
         return frame
 
     def _send(self, frame: bytes, deadline: float) -> None:
-        self._set_timeout(deadline)
+        self._set_timeout(max(deadline, time.monotonic() + 2 * _CLOSE_ENOUGH))
         sent = self.socket.send(frame)
         while sent < len(frame):
             if time.monotonic() > deadline:

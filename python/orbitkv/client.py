@@ -27,6 +27,7 @@ Buffer = Any  # whatever has the buffer protocol: bytes, bytearray, memoryview, 
 
 _LOG = logging.getLogger("orbitkv")
 
+_KEYS_MAX = 16_384
 _CONNECT_SECONDS = 1.0
 _BACKOFF_SECONDS = (0.02, 0.5)
 _LOOK_SECONDS = 1.0
@@ -347,7 +348,7 @@ class FamilyHandle:
         """Finds the longest stored run of consecutive blocks from the first key on, over all shards.
 
         Args:
-            keys: 32 bytes each, back to back, from any block of a prompt on.
+            keys: 32 bytes each, back to back, from any block of a prompt on; those beyond 16,384 are not looked at.
             may_wait: whether the answer may be ``pending`` while blocks come from a drive; then :meth:`Match.poll`.
             query_id: a number of the caller's; a later query with it ends the lease of this one.
             deadline: seconds; the client's where it is not given.
@@ -360,6 +361,7 @@ class FamilyHandle:
         """
         if len(keys) % KEY_BYTES:
             raise OrbitKvError(Code.BAD_BUFFER, f"OKV-703: keys take {KEY_BYTES} bytes each, got {len(keys)} bytes")
+        keys = keys[: _KEYS_MAX * KEY_BYTES]
         client = self._client
         number = query_id if query_id is not None else client.next_query_id()
         until = time.monotonic() + (client._deadline if deadline is None else deadline)
@@ -383,6 +385,7 @@ class FamilyHandle:
 
     def prefetch(self, keys: bytes, query_id: Optional[int] = None) -> int:
         """Asks for blocks to come into host memory; returns the query's number, for :meth:`cancel`."""
+        keys = keys[: _KEYS_MAX * KEY_BYTES]
         number = query_id if query_id is not None else self._client.next_query_id()
         life = self._client._life
         if life is not None:

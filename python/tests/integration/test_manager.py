@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -16,7 +17,7 @@ import unittest
 from orbitkv import Code, OrbitKvError, wire
 from orbitkv.channel import Channel
 
-from .manager_process import BLOCK_BYTES, ROOT, ManagerProcess, family, keys_of, payload
+from .manager_process import BINARY, BLOCK_BYTES, ROOT, ManagerProcess, family, keys_of, payload
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 SEED = int(os.environ.get("ORBITKV_SEED", random.randrange(1 << 32)))
@@ -109,6 +110,29 @@ class SharedManagerTest(unittest.TestCase):
         self.assertEqual((8, 4, 0), (again.accepted, again.present, again.dropped))
         with self.chat.query(keys[5 * 32 :]) as match:
             self.assertEqual(7, match.blocks)
+
+    def test_mistakes_of_the_caller_are_errors_and_cost_no_connection(self):
+        keys = keys_of(13, 2)
+        for shard, code in ((-1, Code.BAD_ARGUMENT), (1, Code.BAD_ARGUMENT), (1 << 40, Code.BAD_ARGUMENT)):
+            with self.assertRaises(OrbitKvError) as refused:
+                self.chat.save(keys, payload(keys), shard=shard)
+            self.assertEqual(code, refused.exception.code)
+        with self.assertRaises(OrbitKvError) as refused:
+            self.client.family(family(block_bytes=1 << 30)).query(keys)
+        self.assertEqual(Code.BLOCK_TOO_LARGE, refused.exception.code)
+        self.chat.save(keys, payload(keys))
+        with self.chat.query(keys + bytes(32) * 40_000) as match:
+            self.assertEqual(2, match.blocks)
+            for arguments in ({"start": 1, "count": 2}, {"start": -1}, {"shard": 3}):
+                with self.assertRaises(OrbitKvError):
+                    match.restore(bytearray(2 * BLOCK_BYTES), **arguments)
+            with self.assertRaises(OrbitKvError):
+                match.restore(bytes(2 * BLOCK_BYTES))
+            with self.assertRaises(OrbitKvError):
+                match.restore(bytearray(2 * BLOCK_BYTES - 1))
+        self.assertEqual(1, self.client.connects)
+        self.assertTrue(self.client.ping())
+        self.assertEqual(self.client._life.welcome.staging_bytes, self.client._life.ranges.free_bytes())
 
     def test_views_show_blocks_without_a_copy(self):
         keys = keys_of(3, 6)
@@ -589,9 +613,35 @@ class LivesTest(unittest.TestCase):
         while not client.is_connected or client.family(family()).query(keys).blocks < 32:
             self.assertLess(time.monotonic(), until)
 
-    def test_options_that_cannot_be_are_refused(self):
-        from .manager_process import BINARY
+    def test_two_sigterms_end_it_at_once_and_lose_nothing_that_was_written(self):
+        manager = self.manager()
+        client = self.client(manager)
+        chat = client.family(family())
+        keys = keys_of(26, 32)
+        saved = chat.save(keys, payload(keys))
+        self.assertTrue(client.sync(saved.position, timeout=60))
+        manager.process.send_signal(signal.SIGTERM)
+        manager.process.send_signal(signal.SIGTERM)  # the kernel may make one of both
+        self.assertIn(manager.stop(), (0, 143))
+        manager.start()
+        until = time.monotonic() + 60
+        while not client.is_connected or chat.query(keys, query_id=1).blocks < 32:
+            self.assertLess(time.monotonic(), until)
+        into = bytearray(32 * BLOCK_BYTES)
+        self.assertEqual(32, chat.query(keys, query_id=1).restore(into))
+        self.assertEqual(payload(keys), bytes(into))
 
+    def test_options_stand_in_a_file_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "manager.conf")
+            for line, said in (("--no-such-option=1", "--no-such-option"), ("--pool-size=some", "--pool-size")):
+                with open(path, "w") as file:
+                    file.write(f"# where blocks are kept\n--ssd-cache-path {folder}/data\n{line}\n")
+                ran = subprocess.run([BINARY, f"@{path}"], capture_output=True, timeout=300)
+                self.assertEqual(2, ran.returncode, ran.stderr)
+                self.assertIn(said, ran.stderr.decode())
+
+    def test_options_that_cannot_be_are_refused(self):
         for options, said in (
             (["--ssd-cache-path", "/tmp", "--no-such-option"], "--no-such-option"),
             (["--ssd-cache-path", "/tmp", "--http-addr", "0.0.0.0:9091"], "loopback"),
