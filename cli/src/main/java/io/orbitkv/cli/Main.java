@@ -22,6 +22,7 @@ import picocli.CommandLine.ParseResult;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {
             DemoCommand.class,
+            ManagerCommand.class,
             ReplayChild.class,
             RestartChild.class,
             ReplayCommand.class,

@@ -4,7 +4,7 @@ package io.orbitkv.nativeio;
  * Every error that OrbitKV reports, by number. {@code docs/operations.md} explains each; numbers are never reused.
  *
  * <p>The hundreds say where: 1 machine and native I/O, 2 data folder, 3 format and corruption, 4 catalog,
- * 5 index, 6 tiers, 7 store API, 8 command line.
+ * 5 index, 6 tiers, 7 store API, 8 command line, 10 manager: these travel to its clients.
  */
 public enum ErrorCode {
     /** A system call failed in a way that nobody expected. */
@@ -87,7 +87,40 @@ public enum ErrorCode {
     /** A child process ended in a way that nobody asked for. */
     CHILD_PROCESS(804, Category.ENVIRONMENT),
     /** A state that cannot be: please report it. */
-    BUG(900, Category.BUG);
+    BUG(900, Category.BUG),
+
+    /** A frame that is no message of the protocol, or whose parts contradict each other. */
+    BAD_FRAME(1001, Category.USAGE),
+    /** Client and manager have no version of the protocol in common. */
+    WIRE_VERSION(1002, Category.USAGE),
+    /** A message that only counts after hello, or a second hello. */
+    NOT_GREETED(1003, Category.USAGE),
+    /** A handle of another life of the manager. */
+    STALE_EPOCH(1004, Category.PROBLEM),
+    /** A family that this session has not opened. */
+    UNKNOWN_FAMILY(1005, Category.USAGE),
+    /** A lease that was never given out. */
+    UNKNOWN_LEASE(1006, Category.USAGE),
+    /** A lease of another instance. */
+    FOREIGN_LEASE(1007, Category.USAGE),
+    /** A lease whose time is over. */
+    LEASE_EXPIRED(1008, Category.PROBLEM),
+    /** A lease that was released, done or superseded before. */
+    LEASE_ENDED(1009, Category.PROBLEM),
+    /** A save that this session has not begun, or has ended. */
+    UNKNOWN_SAVE(1010, Category.USAGE),
+    /** A query that this session has not asked, or has cancelled. */
+    UNKNOWN_QUERY(1011, Category.USAGE),
+    /** A place that does not lie within the session's staging memory. */
+    OUTSIDE_STAGING(1012, Category.USAGE),
+    /** A bound of the manager or of the session is reached. */
+    BUSY(1013, Category.PROBLEM),
+    /** The manager is stopping. */
+    STOPPING(1014, Category.PROBLEM),
+    /** A peer of another user. */
+    FOREIGN_USER(1015, Category.ENVIRONMENT),
+    /** The manager's socket can't be made, or a manager serves on it already. */
+    SOCKET(1016, Category.ENVIRONMENT);
 
     /** Who has to act, and so which exit code a command ends with. */
     public enum Category {

@@ -20,12 +20,29 @@ public final class Generations implements AutoCloseable {
      * @param segments how many, 1 to {@link Extent#SEGMENTS_MAX}
      */
     public Generations(int segments) {
+        this(segments, false);
+    }
+
+    /**
+     * The same, in memory that other processes may map and nobody but this one may write.
+     *
+     * @param segments how many
+     * @param shared whether it is a sealed memfd
+     */
+    public Generations(int segments, boolean shared) {
         this.segments = segments;
-        this.memory =
-                MemoryRegion.anonymous((long) segments * Integer.BYTES, PageKind.SMALL, MemoryPurpose.SEGMENT_TABLE);
+        long bytes = (long) segments * Integer.BYTES;
+        this.memory = shared
+                ? MemoryRegion.sealed("orbitkv-generations", bytes, PageKind.SMALL, MemoryPurpose.SEGMENT_TABLE)
+                : MemoryRegion.anonymous(bytes, PageKind.SMALL, MemoryPurpose.SEGMENT_TABLE);
         for (int segment = 0; segment < segments; segment++) {
             memory.putInt((long) segment * Integer.BYTES, 1);
         }
+    }
+
+    /** Where they stand. */
+    public MemoryRegion memory() {
+        return memory;
     }
 
     /** How many segments. */

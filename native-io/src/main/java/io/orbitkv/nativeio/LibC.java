@@ -54,6 +54,18 @@ final class LibC {
     static final int RLIMIT_NOFILE = 7;
     static final int RLIMIT_MEMLOCK = 8;
 
+    static final int AF_UNIX = 1;
+    static final int SOCK_STREAM = 1;
+    static final int SOCK_CLOEXEC = 0x80000;
+    static final int SOL_SOCKET = 1;
+    static final int SO_PEERCRED = 17;
+    static final int SO_RCVTIMEO = 20;
+    static final int SO_SNDTIMEO = 21;
+    static final int SCM_RIGHTS = 1;
+    static final int MSG_NOSIGNAL = 0x4000;
+    static final int MSG_CMSG_CLOEXEC = 0x40000000;
+    static final int SHUT_RDWR = 2;
+
     static final int F_ADD_SEALS = 1033;
     static final int F_GET_SEALS = 1034;
 
@@ -82,7 +94,11 @@ final class LibC {
     static final int ELOOP = 40;
     static final int ENODATA = 61;
     static final int ETIME = 62;
+    static final int EPIPE = 32;
     static final int EOPNOTSUPP = 95;
+    static final int EADDRINUSE = 98;
+    static final int ECONNRESET = 104;
+    static final int ECONNREFUSED = 111;
     static final int ECANCELED = 125;
     static final int EDQUOT = 122;
 
@@ -163,6 +179,48 @@ final class LibC {
 
     /** write(2): bytes written, or -1 with errno. */
     static native long write(int fd, long address, long bytes);
+
+    /** socket(2): a descriptor, or -1 with errno. */
+    static native int socket(int domain, int type, int protocol);
+
+    /** bind(2) to a sockaddr at an address: 0, or -1 with errno. */
+    static native int bind(int fd, long sockaddr, int bytes);
+
+    /** connect(2) to a sockaddr at an address: 0, or -1 with errno. */
+    static native int connect(int fd, long sockaddr, int bytes);
+
+    /** listen(2): 0, or -1 with errno. */
+    static native int listen(int fd, int backlog);
+
+    /** accept4(2); the peer's address is not asked for: a descriptor, or -1 with errno. */
+    static native int accept4(int fd, long sockaddr, long bytes, int flags);
+
+    /** getsockopt(2): 0, or -1 with errno. */
+    static native int getsockopt(int fd, int level, int name, byte[] value, int[] bytes);
+
+    /** setsockopt(2): 0, or -1 with errno. */
+    static native int setsockopt(int fd, int level, int name, byte[] value, int bytes);
+
+    /** send(2): bytes sent, or -1 with errno. */
+    static native long send(int fd, long address, long bytes, int flags);
+
+    /** recv(2): bytes received, 0 at the end, or -1 with errno. */
+    static native long recv(int fd, long address, long bytes, int flags);
+
+    /** sendmsg(2) of a msghdr at an address: bytes sent, or -1 with errno. */
+    static native long sendmsg(int fd, long msghdr, int flags);
+
+    /** recvmsg(2) into a msghdr at an address: bytes received, 0 at the end, or -1 with errno. */
+    static native long recvmsg(int fd, long msghdr, int flags);
+
+    /** shutdown(2): 0, or -1 with errno. */
+    static native int shutdown(int fd, int how);
+
+    /** chmod(2): 0, or -1 with errno. */
+    static native int chmod(String path, int mode);
+
+    /** geteuid(2): never fails. */
+    static native int geteuid();
 
     /** syscall(2) with up to six arguments: depends on the number, or -1 with errno. */
     static native long syscall(long number, long a, long b, long c, long d, long e, long f);

@@ -20,6 +20,10 @@ public enum MemoryPurpose {
     RING,
     /** Memory handed out to the embedding program. */
     CALLER,
+    /** Frames of a socket, and what a manager shares with one client. */
+    SESSION,
+    /** Memory of another process, mapped. */
+    SHARED,
     /** Tests, benchmarks and tools. */
     TOOL,
     /** Memory that somebody else owns and we only look at; not counted in totals. */

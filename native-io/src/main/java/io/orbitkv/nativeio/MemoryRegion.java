@@ -126,6 +126,52 @@ public final class MemoryRegion implements AutoCloseable {
     }
 
     /**
+     * Memory that other processes may map for reading, while this one alone writes it: nobody can map it writable any more,
+     * write to its descriptor, punch holes into it or change its size.
+     *
+     * @param name shown in /proc for people; no meaning otherwise
+     * @param bytes how many bytes, at least 1; rounded up to whole pages
+     * @param kind the pages to ask for
+     * @param purpose what it is counted under
+     * @return the region, owned by the caller
+     * @throws OrbitKvException {@link ErrorCode#OUT_OF_MEMORY} when the kernel refuses
+     */
+    public static MemoryRegion sealed(String name, long bytes, PageKind kind, MemoryPurpose purpose) {
+        MemoryRegion region = memfd(name, bytes, kind, purpose);
+        boolean good = false;
+        try {
+            region.seal(Seal.FUTURE_WRITE, Seal.SHRINK, Seal.GROW, Seal.SEAL);
+            good = true;
+            return region;
+        } finally {
+            if (!good) {
+                region.close();
+            }
+        }
+    }
+
+    /**
+     * Maps shared memory that another process has passed. What it maps must not shrink: ask for its seals first, where the
+     * other process is not trusted.
+     *
+     * @param descriptor an open memfd; the region does not own it
+     * @param bytes how many bytes from its start; rounded up to whole pages
+     * @param writable whether it may be written: without, an access that writes kills the JVM
+     * @return the region, owned by the caller
+     * @throws OrbitKvException {@link ErrorCode#OUT_OF_MEMORY} when the kernel refuses
+     */
+    public static MemoryRegion ofDescriptor(int descriptor, long bytes, boolean writable) {
+        requirePositive(bytes);
+        long rounded = roundUp(bytes, PAGE_BYTES);
+        int protection = LibC.PROT_READ | (writable ? LibC.PROT_WRITE : 0);
+        long mapped = LibC.mmap(0, rounded, protection, LibC.MAP_SHARED, descriptor, 0);
+        if (mapped == -1) {
+            throw noMemory("mmap", rounded, PageKind.SMALL, MemoryPurpose.SHARED, Native.getLastError());
+        }
+        return new MemoryRegion(MemoryPurpose.SHARED, mapped, rounded, -1, null, mapped, rounded);
+    }
+
+    /**
      * Maps a small file shared, so that another process can watch what this one is doing even after it was killed.
      *
      * <p>For probes of tests and tools only: a file of a failing drive would raise SIGBUS, which kills the JVM, so

@@ -115,6 +115,7 @@ public final class KvStore implements AutoCloseable {
     private final OwnBytes ownBytes;
     private final CapKeeper cap;
     private final Scrub scrub;
+    private final HostPlaces places;
 
     /**
      * Opens the store of a data folder, or of several, or makes one.
@@ -183,7 +184,8 @@ public final class KvStore implements AutoCloseable {
                     sizes.hostSegmentBytes(),
                     options.openSegments(),
                     options.pageKind(),
-                    options.policy()));
+                    options.policy(),
+                    options.sharedPool()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(given, sized(opening, options, sizes, given), maker, clock, options.probe());
@@ -230,6 +232,7 @@ public final class KvStore implements AutoCloseable {
             saves = new SavePath(writerLock, index, host, nvme, mover, counters, admission, opened.nextPosition() - 1);
             admission.offersTo(new SecondOffers(writerLock, index, host, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
+            places = new HostPlaces(index, host, nvme, counters, admission);
             RestoreEstimate estimate = new RestoreEstimate();
             queries = new QueryPath(index, nvme, leases, counters, admission, estimate, options.queryBlocksMax());
             restores = new RestorePath(
@@ -626,6 +629,70 @@ public final class KvStore implements AutoCloseable {
             } finally {
                 workspaces.giveBack(work);
             }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * What another process needs to read blocks where they lie.
+     *
+     * @throws OrbitKvException {@link ErrorCode#BAD_ARGUMENT} where the options don't share the pool
+     */
+    public Arena arena() {
+        if (!options.sharedPool()) {
+            throw new OrbitKvException(
+                    ErrorCode.BAD_ARGUMENT, "the pool is this process's own; open the store with sharedPool(true)");
+        }
+        return new Arena(host.memory(), host.generations().memory(), host.segmentBytes(), host.segments());
+    }
+
+    /**
+     * Says where leased blocks of one shard lie in the arena, each after its full key was compared. Nothing holds them
+     * there: whoever copies one looks at the generation of its segment afterwards, and has nothing if it has moved.
+     *
+     * @param lease what {@link #query} answered; of one that has expired nothing is found
+     * @param shard which shard of the lease's family
+     * @param from the first block, from 0
+     * @param count how many, {@code from + count} at most {@link Lease#blocks()}
+     * @param into takes the places; of blocks that are not in host memory none
+     * @throws OrbitKvException as {@link #restore}
+     */
+    public void placesInHost(Lease lease, ShardHandle shard, int from, int count, BlockPlaces into) {
+        requireOurs(Objects.requireNonNull(shard, "shard").family());
+        requireLeased(Objects.requireNonNull(lease, "lease"), shard, from, count);
+        into.reset(count);
+        gate.enter();
+        try {
+            if (!lease.enter()) {
+                return;
+            }
+            Workspace work = workspaces.take();
+            try {
+                places.find(shard, lease.keys(), from * PrefixIndex.KEY_BYTES, count, work, into);
+            } finally {
+                lease.leave();
+                workspaces.giveBack(work);
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Whether a block is stored, in whichever tier. No I/O.
+     *
+     * @param shard which shard
+     * @param key holds the block's key
+     * @param keyOffset where it starts
+     * @return whether it was a moment ago
+     */
+    public boolean isStored(ShardHandle shard, DirectBuffer key, int keyOffset) {
+        requireOurs(Objects.requireNonNull(shard, "shard").family());
+        requireKeys("key", key, keyOffset, 1);
+        gate.enter();
+        try {
+            return index.contains(shard.binding().indexNumber(), key, keyOffset);
         } finally {
             gate.leave();
         }

@@ -147,7 +147,7 @@ public final class Lease implements AutoCloseable {
     }
 
     /** Bytes that it claims, of all shards. */
-    long bytes() {
+    public long bytes() {
         return bytes;
     }
 
@@ -177,6 +177,16 @@ public final class Lease implements AutoCloseable {
                 return true;
             }
         }
+    }
+
+    /** Lets the claim last as long as if it had been granted now. False: it had ended before. */
+    public boolean renew() {
+        if (blocks == 0 || !isLive() || !enter()) {
+            return false;
+        }
+        expiryNanos = owner.expiryNanos(owner.nowNanos());
+        leave();
+        return true;
     }
 
     /** Ends a restore. */

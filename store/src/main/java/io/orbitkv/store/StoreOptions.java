@@ -43,6 +43,7 @@ public final class StoreOptions implements Cloneable {
     private long lockWaitMillis = 2_000;
     private PageKind pageKind = PageKind.TRANSPARENT_HUGE;
     private boolean verifyHost;
+    private boolean sharedPool;
     private AdmissionPolicy admission = AdmissionPolicy.ALL;
     private double admissionPrice = 0.1;
     private long historyBytes = 64 * MIB;
@@ -327,6 +328,17 @@ public final class StoreOptions implements Cloneable {
     /** See {@link #verifyHost(boolean)}. */
     public boolean verifyHost() {
         return verifyHost;
+    }
+
+    /** Whether other processes may map the pool for reading; see {@link KvStore#arena()}. */
+    public StoreOptions sharedPool(boolean shared) {
+        sharedPool = shared;
+        return this;
+    }
+
+    /** See {@link #sharedPool(boolean)}. */
+    public boolean sharedPool() {
+        return sharedPool;
     }
 
     /** Which of the saved blocks are written to the drive; {@link AdmissionPolicy#ALL} by default. */

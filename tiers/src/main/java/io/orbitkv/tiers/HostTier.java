@@ -62,6 +62,21 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      * @throws OrbitKvException {@link ErrorCode#POOL_TOO_SMALL} below two segments for each open one
      */
     public HostTier(long poolBytes, int segmentBytes, int openSegments, PageKind pageKind, EvictionPolicy eviction) {
+        this(poolBytes, segmentBytes, openSegments, pageKind, eviction, false);
+    }
+
+    /**
+     * The same, in memory that other processes may map for reading.
+     *
+     * @param shared whether pool and generations are sealed memfds
+     */
+    public HostTier(
+            long poolBytes,
+            int segmentBytes,
+            int openSegments,
+            PageKind pageKind,
+            EvictionPolicy eviction,
+            boolean shared) {
         this.segmentBytes = segmentBytes;
         this.segmentPages = segmentBytes / MemoryRegion.PAGE_BYTES;
         this.segments = (int) Math.min(poolBytes / segmentBytes, Extent.SEGMENTS_MAX);
@@ -80,14 +95,17 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         this.blocks = new int[segments];
         Resources made = new Resources();
         try {
+            long bytes = (long) segments * segmentBytes;
             memory = made.keep(
-                    MemoryRegion.anonymous((long) segments * segmentBytes, pageKind, MemoryPurpose.HOST_POOL));
+                    shared
+                            ? MemoryRegion.sealed("orbitkv-arena", bytes, pageKind, MemoryPurpose.HOST_POOL)
+                            : MemoryRegion.anonymous(bytes, pageKind, MemoryPurpose.HOST_POOL));
             long pages = (long) segments * segmentPages;
             listings = made.keep(
                     MemoryRegion.anonymous(pages * BlockListing.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
             listingOfPage =
                     made.keep(MemoryRegion.anonymous(pages * Short.BYTES, PageKind.SMALL, MemoryPurpose.HOST_LISTINGS));
-            generations = made.keep(new Generations(segments));
+            generations = made.keep(new Generations(segments, shared));
             pins = made.keep(new SegmentPins(segments));
             use = made.keep(new SegmentUse(segments, segmentPages));
             made.release();

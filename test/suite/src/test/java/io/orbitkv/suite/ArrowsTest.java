@@ -36,6 +36,8 @@ class ArrowsTest {
                 .definedBy("io.orbitkv.recovery..")
                 .layer("store")
                 .definedBy("io.orbitkv.store..")
+                .layer("manager")
+                .definedBy("io.orbitkv.manager..")
                 .layer("bench")
                 .definedBy("io.orbitkv.bench..")
                 .layer("cli")
@@ -52,6 +54,8 @@ class ArrowsTest {
                 .mayOnlyAccessLayers("native-io", "index", "tiers")
                 .whereLayer("store")
                 .mayOnlyAccessLayers("native-io", "index", "tiers", "recovery")
+                .whereLayer("manager")
+                .mayOnlyAccessLayers("native-io", "index", "recovery", "store")
                 .whereLayer("kit")
                 .mayOnlyAccessLayers("native-io")
                 .whereLayer("cli")
@@ -65,6 +69,7 @@ class ArrowsTest {
         onlyIn("io.orbitkv.index..", "net.openhft..");
         onlyIn("io.orbitkv.index..", "org.lmdbjava..");
         onlyIn("io.orbitkv.cli..", "picocli..");
+        onlyIn("io.orbitkv.manager..", "io.micrometer..");
     }
 
     @Test

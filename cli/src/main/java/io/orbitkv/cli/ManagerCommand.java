@@ -1,0 +1,45 @@
+package io.orbitkv.cli;
+
+import io.orbitkv.manager.Manager;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+
+/** {@code orbitkv manager}: the process that engines on this host share. */
+@Command(
+        name = "manager",
+        sortOptions = false,
+        description = {
+            "Keeps blocks for the engines of this host: they connect to its socket and read host memory directly."
+                    + " Ends at SIGTERM or SIGINT with exit code 0, once what was taken in is on the drives; a second"
+                    + " signal ends it at once.",
+            "Options can stand in a file, one or more a line: orbitkv manager @manager.conf"
+        })
+final class ManagerCommand implements Callable<Integer> {
+    @Mixin
+    private ManagerFlags flags;
+
+    @Mixin
+    private CommonOptions common;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        common.apply();
+        StopSignals signals = new StopSignals();
+        long began = System.nanoTime();
+        try (Manager manager = Manager.start(flags.options())) {
+            System.err.println("serving on " + flags.socket
+                    + (manager.httpPort() < 0 ? "" : ", HTTP on port " + manager.httpPort()) + ", after "
+                    + (System.nanoTime() - began) / 1_000_000 + " ms");
+            common.print(new Json()
+                    .put("socket", flags.socket.toString())
+                    .put("http_port", manager.httpPort())
+                    .put("epoch", Long.toHexString(manager.epoch())));
+            System.out.flush();
+            signals.await();
+            System.err.println("stopping");
+        }
+        System.err.println("stopped");
+        return 0;
+    }
+}

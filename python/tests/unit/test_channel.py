@@ -1,0 +1,140 @@
+"""Goal: whatever a manager does, a call ends in time. Method: a manager of some lines that answers badly."""
+
+import os
+import pathlib
+import socket
+import tempfile
+import threading
+import time
+import unittest
+
+from orbitkv import wire
+from orbitkv.channel import Channel
+from orbitkv.errors import OrbitKvError, Unavailable
+
+from .test_wire import EPOCH, golden
+
+
+class BadManager:
+    """Greets as a manager does, then does what the test says with each request."""
+
+    def __init__(self, behave):
+        self.folder = tempfile.TemporaryDirectory(prefix="orbitkv-test-")
+        self.path = str(pathlib.Path(self.folder.name) / "m.sock")
+        self.listening = socket.socket(socket.AF_UNIX)
+        self.listening.bind(self.path)
+        self.listening.listen(4)
+        self.behave = behave
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        try:
+            peer, _ = self.listening.accept()
+            with peer:
+                hello = wire.parse(peer.recv(4096))
+                self.answer(peer, "Welcome", hello.op)
+                while True:
+                    request = peer.recv(65536)
+                    if not request or self.behave(self, peer, wire.parse(request)):
+                        return
+        except OSError:
+            pass
+
+    def answer(self, peer, name, op, keep=None):
+        frame = bytearray(golden()[name])
+        frame[wire.MESSAGE : wire.MESSAGE + 8] = op.to_bytes(8, "little")
+        peer.sendall(frame[:keep])
+
+    def close(self):
+        self.listening.close()
+        self.folder.cleanup()
+
+
+class ChannelTest(unittest.TestCase):
+    def channel(self, behave):
+        manager = BadManager(behave)
+        self.addCleanup(manager.close)
+        channel = Channel(manager.path, wire.TOOL, "test", "test", False, time.monotonic() + 30)
+        self.addCleanup(channel.close)
+        self.assertEqual(EPOCH, channel.epoch)
+        return channel
+
+    def assert_ends(self, channel, seconds, on_late=None):
+        began = time.monotonic()
+        with self.assertRaises(Unavailable):
+            channel.call(wire.ping, began + seconds, on_late)
+        self.assertLess(time.monotonic() - began, seconds + 5)
+
+    def test_reported_LMCache_651_a_cut_in_the_middle_of_a_frame_ends_the_call_at_once(self):
+        for keep in (0, 3, 4, 11, 15):
+            with self.subTest(keep):
+
+                def cut(manager, peer, request, keep=keep):
+                    manager.answer(peer, "Ack", request.op, keep)
+                    return True
+
+                channel = self.channel(cut)
+                began = time.monotonic()
+                self.assert_ends(channel, 30)
+                self.assertLess(time.monotonic() - began, 20)
+                self.assertTrue(channel.broken)
+                self.assert_ends(channel, 0.1)
+
+    def test_a_late_answer_is_taken_by_a_later_call(self):
+        go = threading.Event()
+        late = []
+
+        def slow(manager, peer, request):
+            if not go.is_set():
+                go.wait(60)
+            manager.answer(peer, "Ack", request.op)
+
+        channel = self.channel(slow)
+        self.assert_ends(channel, 0.05, lambda: late.append("ended"))
+        self.assertEqual([], late, "the manager may still be at it")
+        began = time.monotonic()
+        self.assert_ends(channel, 30)  # at once: it would be answered behind the other
+        self.assertLess(time.monotonic() - began, 20)
+        go.set()
+        until = time.monotonic() + 60
+        while True:
+            try:
+                channel.call(wire.ping, time.monotonic() + 30)
+                break
+            except Unavailable:
+                self.assertLess(time.monotonic(), until)
+        self.assertEqual(["ended"], late)
+        self.assertFalse(channel.broken)
+
+    def test_what_cannot_be_a_frame_ends_the_connection(self):
+        for garbage in (b"\xff" * 64, b"\x08\0\0\0" + b"\xff" * 8, b"\x08\0\0\0" + golden()["Ack"][4:12]):
+            with self.subTest(garbage):
+
+                def lie(manager, peer, request, garbage=garbage):
+                    peer.sendall(garbage)
+
+                channel = self.channel(lie)
+                self.assert_ends(channel, 30)
+                self.assertTrue(channel.broken)
+
+    def test_an_error_is_typed(self):
+        def refuse(manager, peer, request):
+            manager.answer(peer, "Error", request.op)
+
+        channel = self.channel(refuse)
+        with self.assertRaises(OrbitKvError) as refused:
+            channel.call(wire.ping, time.monotonic() + 30)
+        self.assertEqual(1004, refused.exception.code)
+        self.assertFalse(channel.broken)
+
+    def test_descriptors_are_given_back(self):
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(20):
+            with self.assertRaises(Unavailable):
+                Channel("/nonexistent/orbitkv.sock", wire.TOOL, "test", "test", True, time.monotonic() + 1)
+        self.assertLess(len(os.listdir("/proc/self/fd")), before + 10)  # other tests' threads may open some meanwhile
+
+
+if __name__ == "__main__":
+    unittest.main()
