@@ -5,7 +5,7 @@ import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Tier;
 import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.HostTier;
-import io.orbitkv.tiers.NvmeTier;
+import io.orbitkv.tiers.Drives;
 import org.agrona.DirectBuffer;
 
 /**
@@ -15,11 +15,11 @@ import org.agrona.DirectBuffer;
 final class HostPlaces {
     private final PrefixIndex index;
     private final HostTier host;
-    private final NvmeTier nvme;
+    private final Drives nvme;
     private final Counters counters;
     private final Admission admission;
 
-    HostPlaces(PrefixIndex index, HostTier host, NvmeTier nvme, Counters counters, Admission admission) {
+    HostPlaces(PrefixIndex index, HostTier host, Drives nvme, Counters counters, Admission admission) {
         this.index = index;
         this.host = host;
         this.nvme = nvme;
