@@ -227,6 +227,7 @@ class DriveFaultTest {
         try (Run run = new Run(Seed.of(DriveFaultTest.class), 64 << 10, 16, Durability.WRITTEN)) {
             LogRig rig = run.rig;
             run.work(300);
+            rig.drain(); // the queue may be full
             assertTrue(rig.save(0, 4000, run.gen));
             rig.drain();
             LogRig.Written last = rig.written.get(rig.lastPosition);

@@ -53,13 +53,16 @@ final class OwnerChild {
         NumberedBlocks cleared = new NumberedBlocks(store, CLEARED);
         NumberedBlocks churned = new NumberedBlocks(store, CHURNED);
         boolean ready = false;
+        boolean isCleared = false;
         for (int round = 0; ; round++) {
             // Few blocks of each segment are used, and not always the same: so segments go, and used blocks are moved.
             for (int i = 0; i < CHURN_BLOCKS; i++) {
                 int number = (round * CHURN_BLOCKS + i) / 2 % BLOCKS;
                 churned.save(round * CHURN_BLOCKS + i, round * CHURN_BLOCKS + i + 1);
                 kept.save(number, number + 1);
-                cleared.save(number, number + 1);
+                if (!isCleared) { // what is saved again after a clear has every right to be found
+                    cleared.save(number, number + 1);
+                }
             }
             for (int i = round / 6 % USED_OF; i < BLOCKS; i += USED_OF) {
                 kept.look(i);
@@ -75,6 +78,7 @@ final class OwnerChild {
                 System.out.println("READY");
                 if (clears) {
                     clear(store, kept, cleared);
+                    isCleared = true;
                 }
             }
         }
