@@ -68,7 +68,10 @@ class Channel:
         self, role: int, instance: str, client: str, wants_memory: bool, deadline: float
     ) -> Tuple[wire.Frame, List[int]]:
         op = self.next_op()
-        self._send(wire.hello(op, role, wants_memory, instance, client), deadline)
+        try:
+            self._send(wire.hello(op, role, wants_memory, instance, client), deadline)
+        except BrokenPipeError:
+            pass  # refused before it was read: why, stands in the answer
         if not wants_memory:
             return self._answer(self._receive(deadline)), []
         self._set_timeout(deadline)

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Type, Union
 
 from . import wire
 from .blocks import BlockView
-from .errors import Code, OrbitKvError, Unavailable
+from .errors import MISTAKES, Code, OrbitKvError, Unavailable, name_of
 from .family import KEY_BYTES, Family
 from .life import Life
 from .match import Match
@@ -32,7 +32,6 @@ _CONNECT_SECONDS = 1.0
 _BACKOFF_SECONDS = (0.02, 0.5)
 _LOOK_SECONDS = 1.0
 
-_TRANSIENT = (Code.STALE_EPOCH, Code.BUSY, Code.STOPPING, Code.UNKNOWN_FAMILY)
 
 
 @dataclass(frozen=True)
@@ -229,6 +228,11 @@ class CacheManagerClient:
             except Unavailable:
                 self._check(life)
                 return False
+            except OrbitKvError as e:
+                if e.code in MISTAKES:
+                    raise
+                self._forget_stale(life, e)
+                return False
             status = wire.sync_answer(answer)
             if status != wire.TIMED_OUT:
                 return status == wire.REACHED
@@ -251,6 +255,11 @@ class CacheManagerClient:
         except Unavailable:
             self._check(life)
             return Events(0, 0, [])
+        except OrbitKvError as e:
+            if e.code in MISTAKES:
+                raise
+            self._forget_stale(life, e)
+            return Events(0, 0, [])
         return Events(*wire.events_answer(answer))
 
     def ping(self) -> bool:
@@ -267,7 +276,7 @@ class CacheManagerClient:
         except Unavailable:
             self._check(life)
         except OrbitKvError as e:
-            if e.code not in _TRANSIENT:
+            if e.code in MISTAKES:
                 raise
             self._forget_stale(life, e)
         return None
@@ -277,6 +286,7 @@ class CacheManagerClient:
             self._lost(life)
 
     def _forget_stale(self, life: Life, error: OrbitKvError) -> None:
+        _LOG.debug("the manager refused: %s", error)
         if error.code == Code.STALE_EPOCH:
             self._lost(life)
 
@@ -377,7 +387,7 @@ class FamilyHandle:
             client._check(life)
             return Match(client, None, self.family, keys, number, None)
         except OrbitKvError as e:
-            if e.code not in _TRANSIENT:
+            if e.code in MISTAKES:
                 raise
             client._forget_stale(life, e)
             return Match(client, None, self.family, keys, number, None)
@@ -395,6 +405,9 @@ class FamilyHandle:
                 self._client._control(lambda op, epoch: wire.prefetch(op, epoch, number, family, keys), until)
             except Unavailable:
                 self._client._check(life)
+            except OrbitKvError as e:
+                if e.code in MISTAKES:
+                    raise
         return number
 
     def cancel(self, query_id: int) -> None:
@@ -412,7 +425,10 @@ class FamilyHandle:
             return self._client._control(lambda op, epoch: wire.clear(op, epoch, family), until) is not None
         except Unavailable:
             self._client._check(life)
-            return False
+        except OrbitKvError as e:
+            if e.code in MISTAKES:
+                raise
+        return False
 
     def save(
         self,
@@ -455,10 +471,10 @@ class FamilyHandle:
                 client._check(life)
                 part = SaveOutcome(dropped=turn, reason="UNAVAILABLE")
             except OrbitKvError as e:
-                if e.code not in _TRANSIENT:
+                if e.code in MISTAKES:
                     raise
                 client._forget_stale(life, e)
-                part = SaveOutcome(dropped=turn, reason=Code(e.code).name)
+                part = SaveOutcome(dropped=turn, reason=name_of(e.code))
             total = _add(total, part)
             done += turn
             if part.dropped:

@@ -33,6 +33,29 @@ class Code(enum.IntEnum):
     SOCKET = 1016
 
 
+#: What a caller did wrong. Everything else that a manager refuses is its own state, and so a miss.
+MISTAKES = frozenset(
+    (
+        Code.BLOCK_TOO_LARGE,
+        Code.BAD_ARGUMENT,
+        Code.BAD_BUFFER,
+        Code.BAD_FAMILY,
+        Code.BAD_FRAME,
+        Code.WIRE_VERSION,
+        Code.FOREIGN_LEASE,
+        Code.OUTSIDE_STAGING,
+    )
+)
+
+
+def name_of(code: int) -> str:
+    """A code as a word, or as ``OKV-nnn`` where this client does not know it."""
+    try:
+        return Code(code).name
+    except ValueError:
+        return f"OKV-{code}"
+
+
 class OrbitKvError(Exception):
     """The manager refused a request, or the caller misused the client.
 

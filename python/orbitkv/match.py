@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Type
 from . import wire
 from .blocks import BlockView
 from .checksum import block_checksum
-from .errors import Code, OrbitKvError, Unavailable
+from .errors import MISTAKES, Code, OrbitKvError, Unavailable
 from .family import KEY_BYTES, Family
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -19,16 +19,6 @@ if TYPE_CHECKING:  # pragma: no cover
 _LANDING_BYTES = 16 << 20
 _LOCATE_BLOCKS = 1024
 _TRIES = 4
-
-#: The lease can't be restored under any more: a miss, not a mistake.
-_GONE = (
-    Code.STALE_EPOCH,
-    Code.UNKNOWN_LEASE,
-    Code.LEASE_EXPIRED,
-    Code.LEASE_ENDED,
-    Code.BUSY,
-    Code.STOPPING,
-)
 
 
 class Match:
@@ -79,12 +69,8 @@ class Match:
         answer = None
         life = self._life
         if life is not None and life is self._client._life:
-            try:
-                frame = self._client._control(lambda op, epoch: wire.poll(op, epoch, self.query_id))
-                answer = wire.query_answer(frame) if frame is not None else None
-            except OrbitKvError as e:
-                if e.code != Code.UNKNOWN_QUERY:
-                    raise
+            frame = self._client._control(lambda op, epoch: wire.poll(op, epoch, self.query_id))
+            answer = wire.query_answer(frame) if frame is not None else None
         self._take(answer)
         return not self.is_pending
 
@@ -154,7 +140,7 @@ class Match:
         except Unavailable:
             self._client._check(life)
         except OrbitKvError as e:
-            if e.code not in _GONE:
+            if e.code in MISTAKES:
                 raise
             self._client._forget_stale(life, e)
         if done:
@@ -261,7 +247,7 @@ class Match:
             self._client._check(life)
             return []
         except OrbitKvError as e:
-            if e.code not in _GONE:
+            if e.code in MISTAKES:
                 raise
             self._client._forget_stale(life, e)
             return []

@@ -128,6 +128,25 @@ class ChannelTest(unittest.TestCase):
         self.assertEqual(1004, refused.exception.code)
         self.assertFalse(channel.broken)
 
+    def test_why_a_connection_is_refused_is_told_though_nobody_reads_the_greeting(self):
+        with tempfile.TemporaryDirectory(prefix="orbitkv-test-") as folder:
+            path = str(pathlib.Path(folder) / "m.sock")
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(path)
+                listening.listen(1)
+
+                def refuse():
+                    peer, _ = listening.accept()
+                    peer.sendall(golden()["Error"])
+                    peer.close()
+
+                thread = threading.Thread(target=refuse)
+                thread.start()
+                with self.assertRaises(OrbitKvError) as refused:
+                    Channel(path, wire.TOOL, "test", "test", True, time.monotonic() + 30)
+                self.assertEqual(1004, refused.exception.code)
+                thread.join(30)
+
     def test_descriptors_are_given_back(self):
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(20):

@@ -76,7 +76,10 @@ final class JavaClient implements AutoCloseable {
                 .instance(instance)
                 .client("java")
                 .limit();
-        send(end);
+        memory.putInt(0, end - Wire.LENGTH_BYTES);
+        if (!socket.send(memory, 0, end)) {
+            opId = 0; // refused before it was read: why, stands in the answer
+        }
         int[] descriptors = new int[3];
         int got = socket.receiveDescriptors(memory, BUFFER_BYTES, BUFFER_BYTES, descriptors);
         try {

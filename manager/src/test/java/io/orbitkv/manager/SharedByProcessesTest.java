@@ -84,8 +84,7 @@ class SharedByProcessesTest {
         Process child = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
-        String said = line(child);
-        assertTrue(said.startsWith("serving "), said);
+        assertTrue(line(child).startsWith("serving "));
         return child;
     }
 
