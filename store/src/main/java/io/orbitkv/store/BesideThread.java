@@ -17,7 +17,7 @@ final class BesideThread {
     /** How long it sleeps when it has just had work, and when it has not for long. */
     private static final long SLEEP_NANOS_MIN = 500_000;
 
-    private static final long SLEEP_NANOS_MAX = 100_000_000;
+    private static final long SLEEP_NANOS_MAX = 250_000_000;
 
     /** The same where it gives way: each wake-up is a part of what an idle store costs. */
     private static final long REST_NANOS_MAX = 250_000_000;

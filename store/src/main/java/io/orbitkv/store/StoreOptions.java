@@ -272,7 +272,7 @@ public final class StoreOptions implements Cloneable {
     }
 
     /**
-     * After how many milliseconds without an answer a drive is taken out of service, until it is well again. Looked at ten
+     * After how many milliseconds without an answer a drive is taken out of service, until it is well again. Looked at five
      * times a second; 50 to 600,000. While other transfers of the drive still end, one may take four times as long; and the time
      * is a second longer for each 64 MiB that is under way, or that a flush under way covers (512 MiB at most).
      */

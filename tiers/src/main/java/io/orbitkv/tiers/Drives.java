@@ -18,7 +18,7 @@ import org.agrona.concurrent.NanoClock;
  */
 public final class Drives implements AutoCloseable {
     /** How often {@link #watch} is to be called. */
-    public static final long WATCH_NANOS = 100_000_000;
+    public static final long WATCH_NANOS = 200_000_000;
 
     /** Whoever looks this late was held up himself, and so may the agents have been: that look tells nothing. */
     private static final long WATCH_LATE_NANOS = 3 * WATCH_NANOS;
