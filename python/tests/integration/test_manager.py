@@ -536,6 +536,7 @@ class LivesTest(unittest.TestCase):
         keys = keys_of(23, 4)
         chat.save(keys, payload(keys))
         manager.process.send_signal(signal.SIGSTOP)
+        self.await_stopped(manager.process.pid)
         try:
             slowest = 0.0
             for _ in range(20):
@@ -550,6 +551,19 @@ class LivesTest(unittest.TestCase):
         while chat.query(keys).blocks != 4:
             self.assertLess(time.monotonic(), until)
         self.assertEqual(1, client.connects)  # it was slow, not gone
+
+    def await_stopped(self, pid):
+        """A signal reaches the threads of a process one after the other."""
+        until = time.monotonic() + 60
+        while any(self.state(pid, thread) != "T" for thread in os.listdir(f"/proc/{pid}/task")):
+            self.assertLess(time.monotonic(), until)
+
+    def state(self, pid, thread):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/stat") as file:
+                return file.read().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return "T"  # it has ended
 
     def test_an_overtaken_reader_never_has_wrong_bytes(self):
         manager = self.manager(pool="16mb")
