@@ -73,6 +73,24 @@ print(match.blocks, flush=True)
 time.sleep(600)
 """
 
+LOOK_LATER = PRELUDE + """
+match = chat.query(keys)
+views = match.views()
+print(len(views), flush=True)
+sys.stdin.readline()
+wrong = overtaken = 0
+for i, view in enumerate(views):
+    same = bytes(view.data) == payload(keys[i * 32 : (i + 1) * 32])
+    current = view.is_current
+    wrong += current and not same
+    overtaken += not current
+into = bytearray(len(views) * BLOCK_BYTES)
+restored = match.restore(into)
+wrong += into[: restored * BLOCK_BYTES] != payload(keys)[: restored * BLOCK_BYTES]
+print(wrong, overtaken, flush=True)
+client.close()
+"""
+
 
 class SharedManagerTest(unittest.TestCase):
     """Tests that leave the manager as they found it share one."""
@@ -588,6 +606,42 @@ class LivesTest(unittest.TestCase):
         into = bytearray(8 * BLOCK_BYTES)
         restored = match.restore(into)
         self.assertEqual(payload(keys)[: restored * BLOCK_BYTES], bytes(into[: restored * BLOCK_BYTES]))
+
+    def test_a_stopped_client_holds_nobody_up_and_finds_out_that_it_was_overtaken(self):
+        manager = self.manager(pool="16mb")
+        client = self.client(manager)
+        chat = client.family(family())
+        keys = keys_of(27, 8)
+        chat.save(keys, payload(keys))
+        child = subprocess.Popen(
+            [sys.executable, "-c", LOOK_LATER, manager.socket, "sleeper", "27", "8"],
+            cwd=ROOT / "python",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(child.stdin.close)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        self.assertEqual(b"8\n", child.stdout.readline())
+        child.send_signal(signal.SIGSTOP)
+        self.await_stopped(child.pid)
+        before = manager.stats()["dropped_blocks"]
+        for prompt in range(300, 360):  # several times the pool
+            other = keys_of(prompt, 16)
+            saved = chat.save(other, payload(other))
+            client.sync(saved.position, timeout=60)
+            with chat.query(other) as match:
+                self.assertEqual(16, match.blocks)
+        self.assertEqual(before, manager.stats()["dropped_blocks"])
+        child.send_signal(signal.SIGCONT)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        wrong, overtaken = map(int, child.stdout.readline().split())
+        self.assertEqual(0, wrong)
+        self.assertGreater(overtaken, 0)
+        self.assertEqual(0, child.wait(60))
+        manager.await_stats(lambda stats: (stats["instances"], stats["client_leases"]) == (1, 0))
 
     def test_several_threads_share_a_client(self):
         manager = self.manager()
