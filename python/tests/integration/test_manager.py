@@ -73,6 +73,24 @@ print(match.blocks, flush=True)
 time.sleep(600)
 """
 
+LOOK_LATER = PRELUDE + """
+match = chat.query(keys)
+views = match.views()
+print(len(views), flush=True)
+sys.stdin.readline()
+wrong = overtaken = 0
+for i, view in enumerate(views):
+    same = bytes(view.data) == payload(keys[i * 32 : (i + 1) * 32])
+    current = view.is_current
+    wrong += current and not same
+    overtaken += not current
+into = bytearray(len(views) * BLOCK_BYTES)
+restored = match.restore(into)
+wrong += into[: restored * BLOCK_BYTES] != payload(keys)[: restored * BLOCK_BYTES]
+print(wrong, overtaken, flush=True)
+client.close()
+"""
+
 
 class SharedManagerTest(unittest.TestCase):
     """Tests that leave the manager as they found it share one."""
@@ -376,7 +394,7 @@ class SharedManagerTest(unittest.TestCase):
             else:
                 frame[:4] = (len(frame) - 4).to_bytes(4, "little")
             try:
-                channel.socket.settimeout(10)
+                channel.socket.settimeout(2)  # some frames claim more than they have
                 channel.socket.sendall(frame)
                 if rng.random() < 0.01:
                     raise OSError("gone in the middle of it")
@@ -536,6 +554,7 @@ class LivesTest(unittest.TestCase):
         keys = keys_of(23, 4)
         chat.save(keys, payload(keys))
         manager.process.send_signal(signal.SIGSTOP)
+        self.await_stopped(manager.process.pid)
         try:
             slowest = 0.0
             for _ in range(20):
@@ -550,6 +569,19 @@ class LivesTest(unittest.TestCase):
         while chat.query(keys).blocks != 4:
             self.assertLess(time.monotonic(), until)
         self.assertEqual(1, client.connects)  # it was slow, not gone
+
+    def await_stopped(self, pid):
+        """A signal reaches the threads of a process one after the other."""
+        until = time.monotonic() + 60
+        while any(self.state(pid, thread) != "T" for thread in os.listdir(f"/proc/{pid}/task")):
+            self.assertLess(time.monotonic(), until)
+
+    def state(self, pid, thread):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/stat") as file:
+                return file.read().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return "T"  # it has ended
 
     def test_an_overtaken_reader_never_has_wrong_bytes(self):
         manager = self.manager(pool="16mb")
@@ -574,6 +606,42 @@ class LivesTest(unittest.TestCase):
         into = bytearray(8 * BLOCK_BYTES)
         restored = match.restore(into)
         self.assertEqual(payload(keys)[: restored * BLOCK_BYTES], bytes(into[: restored * BLOCK_BYTES]))
+
+    def test_a_stopped_client_holds_nobody_up_and_finds_out_that_it_was_overtaken(self):
+        manager = self.manager(pool="16mb")
+        client = self.client(manager)
+        chat = client.family(family())
+        keys = keys_of(27, 8)
+        chat.save(keys, payload(keys))
+        child = subprocess.Popen(
+            [sys.executable, "-c", LOOK_LATER, manager.socket, "sleeper", "27", "8"],
+            cwd=ROOT / "python",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(child.stdin.close)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        self.assertEqual(b"8\n", child.stdout.readline())
+        child.send_signal(signal.SIGSTOP)
+        self.await_stopped(child.pid)
+        before = manager.stats()["dropped_blocks"]
+        for prompt in range(300, 360):  # several times the pool
+            other = keys_of(prompt, 16)
+            saved = chat.save(other, payload(other))
+            client.sync(saved.position, timeout=60)
+            with chat.query(other) as match:
+                self.assertEqual(16, match.blocks)
+        self.assertEqual(before, manager.stats()["dropped_blocks"])
+        child.send_signal(signal.SIGCONT)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        wrong, overtaken = map(int, child.stdout.readline().split())
+        self.assertEqual(0, wrong)
+        self.assertGreater(overtaken, 0)
+        self.assertEqual(0, child.wait(60))
+        manager.await_stats(lambda stats: (stats["instances"], stats["client_leases"]) == (1, 0))
 
     def test_several_threads_share_a_client(self):
         manager = self.manager()

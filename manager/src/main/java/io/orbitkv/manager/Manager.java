@@ -259,6 +259,7 @@ public final class Manager implements AutoCloseable {
         acceptor.shutdown();
         awaitIdle();
         Resources all = new Resources();
+        all.keep(limits);
         all.keep(store);
         all.keep(() -> delete(options.socket()));
         all.keep(this::endSessions);
