@@ -522,7 +522,7 @@ final class SimulationRun implements AutoCloseable {
             noteGivenUp();
             ledger.acknowledge(store, check.handles);
             lastPosition = Math.max(lastPosition, store.acceptedPosition());
-            usesAtDeath = durability.flushesBeforeReuse() ? Map.of() : usesOf(store);
+            noteUses(store);
         }
         event(power ? "power is lost" : "killed");
         if (power) {
@@ -550,6 +550,16 @@ final class SimulationRun implements AutoCloseable {
     /** Whether a use of a segment may have ended before a power loss that took the proof. */
     private boolean mayHaveEnded(int segment, long use) {
         return needed == Promise.DURABLE && (usesAtDeath == UNKNOWN || usesAtDeath.getOrDefault(segment, use) != use);
+    }
+
+    /** A death before the promises of the life before were checked adds to what is known of that one. */
+    private void noteUses(KvStore dying) {
+        if (durability.flushesBeforeReuse() || usesAtDeath == UNKNOWN) {
+            return;
+        }
+        Map<Integer, Long> uses = usesOf(dying);
+        usesAtDeath.forEach((segment, use) -> uses.merge(segment, use, Math::max));
+        usesAtDeath = uses;
     }
 
     private Map<Integer, Long> usesOf(KvStore dying) {

@@ -124,6 +124,12 @@ class SimulationTest {
         requireGood(SeedOutcome.run(SimulationCase.of(1_057)));
     }
 
+    /** A kill right behind the opening after a power loss, which brought headers of ended uses back. */
+    @Test
+    void isKilledBeforeThePromisesOfALossAreChecked() {
+        requireGood(SeedOutcome.run(SimulationCase.of(1_887)));
+    }
+
     /** Power is lost while a lost folder is made anew, in an opening with a larger cap that nobody has heard of yet. */
     @Test
     void losesPowerInTheMakingOfALostFolderUnderALargerCap() {
