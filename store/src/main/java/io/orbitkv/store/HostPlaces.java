@@ -4,8 +4,8 @@ import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Tier;
 import io.orbitkv.tiers.BlockListing;
-import io.orbitkv.tiers.HostTier;
 import io.orbitkv.tiers.Drives;
+import io.orbitkv.tiers.HostTier;
 import org.agrona.DirectBuffer;
 
 /**

@@ -7,6 +7,7 @@ import io.orbitkv.index.PrefixIndex;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.Tier;
+import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
@@ -62,8 +63,8 @@ public class LinearizableTest {
                 .actorsPerThread(3)
                 .actorsBefore(2)
                 .actorsAfter(2)
-                .iterations(Integer.getInteger("orbitkv.lincheck.iterations", 30))
-                .invocationsPerIteration(Integer.getInteger("orbitkv.lincheck.invocations", 2_000))
+                .iterations(Integer.getInteger("orbitkv.lincheck.iterations", 150))
+                .invocationsPerIteration(Integer.getInteger("orbitkv.lincheck.invocations", 300))
                 .sequentialSpecification(Model.class)
                 .check(operations);
     }
@@ -74,14 +75,30 @@ public class LinearizableTest {
         assertThrows(AssertionError.class, () -> check(TwoLooks.class));
     }
 
-    /** Asks for the place in each tier by a match of its own. */
-    public static final class TwoLooks extends LinearizableTest {
+    /** Asks for the place in each tier by a match of its own; nothing else but what makes that show. */
+    @Param(name = "segment", gen = IntGen.class, conf = "0:1")
+    public static final class TwoLooks {
+        private final LinearizableTest index = new LinearizableTest();
+
         @Operation
-        @Override
-        public int where(@Param(name = "block") int block) {
-            int host = super.where(block) % 10;
-            Thread.yield();
-            return host + super.where(block) / 10 * 10;
+        public boolean publish(
+                @Param(gen = IntGen.class, conf = "0:0") int block, @Param(name = "segment") int segment) {
+            return index.publish(block, segment);
+        }
+
+        @Operation
+        public boolean write(
+                @Param(gen = IntGen.class, conf = "0:0") int block,
+                @Param(name = "segment") int from,
+                @Param(name = "segment") int to) {
+            return index.write(block, from, to);
+        }
+
+        @Operation
+        public int where(@Param(gen = IntGen.class, conf = "0:0") int block) {
+            int host = index.where(block) % 10;
+            LockSupport.parkNanos(20_000);
+            return host + index.where(block) / 10 * 10;
         }
     }
 
