@@ -105,6 +105,8 @@ final class Figures {
             counter("missed_blocks", "leased blocks that were not there any more", m -> m.store.missedBlocks()),
             counter("corrupt_blocks", "blocks whose checksum failed; each is a miss", m -> m.store.corruptBlocks()),
             counter("read_errors", "reads that a drive answered with an error", m -> m.store.readErrors()),
+            counter("drive_outages", "how often a drive went out of service", m -> m.store.driveOutages()),
+            gauge("drives_out", "drives that are out of service now", m -> m.store.drivesOut()),
             counter("nvme_written_bytes", "bytes written to the drives", m -> m.store.nvmeWrittenBytes()),
             counter("nvme_read_bytes", "bytes read from the drives for restores", m -> m.store.nvmeReadBytes()),
             gauge(
