@@ -23,6 +23,9 @@ class ScrubCostTest {
     private static final int WARM_UP = 300;
     private static final double NOISE = 5;
 
+    /** Far more than by default, so that some of it happens within the test. */
+    private static final long RATE = 64 * MIB;
+
     private static StoreOptions options(Path folder) {
         return StoreOptions.in(folder).poolBytes(16 * MIB).capBytes(64 * MIB).pageKind(PageKind.SMALL);
     }
@@ -30,7 +33,9 @@ class ScrubCostTest {
     @Test
     void savesAndRestoresTakeAsLongWithScrubAsWithout() {
         try (TestFolders folders = new TestFolders();
-                KvStore with = KvStore.open(options(folders.make("with")));
+                KvStore with = KvStore.open(options(folders.make("with"))
+                        .scrubHostBytesPerSecond(RATE)
+                        .scrubDriveBytesPerSecond(RATE));
                 KvStore without = KvStore.open(options(folders.make("without"))
                         .scrubHostBytesPerSecond(0)
                         .scrubDriveBytesPerSecond(0));
