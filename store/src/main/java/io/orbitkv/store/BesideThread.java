@@ -15,12 +15,12 @@ final class BesideThread {
     private static final Logger LOG = LoggerFactory.getLogger(BesideThread.class);
 
     /** How long it sleeps when it has just had work, and when it has not for long. */
-    private static final long SLEEP_NANOS_MIN = 500_000;
+    private static final long SLEEP_NANOS_MIN = 5_000_000;
 
-    private static final long SLEEP_NANOS_MAX = 250_000_000;
+    private static final long SLEEP_NANOS_MAX = 500_000_000;
 
     /** The same where it gives way: each wake-up is a part of what an idle store costs. */
-    private static final long REST_NANOS_MAX = 250_000_000;
+    private static final long REST_NANOS_MAX = 1_000_000_000;
 
     private final Agent agent;
     private final boolean givesWay;

@@ -36,7 +36,7 @@ final class Threads implements Driver {
     private final LogThread[] logs;
     private final AgentRunner[] logRunners;
     private final Thread[] logThreads;
-    private final UpkeepIdle upkeepIdle = new UpkeepIdle();
+    private final UpkeepIdle upkeepIdle;
     private final AgentRunner upkeepRunner;
     private final Thread upkeepThread;
     private final KeeperThread keeper;
@@ -54,6 +54,7 @@ final class Threads implements Driver {
             logRunners[i] = new AgentRunner(logs[i], Threads::report, null, logs[i]);
             logThreads[i] = AgentRunner.startOnThread(logRunners[i], Threads::daemon);
         }
+        upkeepIdle = new UpkeepIdle(drives, System::nanoTime);
         upkeepRunner = new AgentRunner(upkeepIdle, Threads::report, null, upkeep);
         upkeepThread = AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
         keeper = new KeeperThread(catalogKeeper);

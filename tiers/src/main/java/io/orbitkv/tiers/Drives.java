@@ -20,6 +20,9 @@ public final class Drives implements AutoCloseable {
     /** How often {@link #watch} is to be called. */
     public static final long WATCH_NANOS = 200_000_000;
 
+    /** The same while no drive has anything under way. */
+    private static final long QUIET_WATCH_NANOS = 2 * WATCH_NANOS;
+
     /** Whoever looks this late was held up himself, and so may the agents have been: that look tells nothing. */
     private static final long WATCH_LATE_NANOS = 3 * WATCH_NANOS;
 
@@ -123,6 +126,16 @@ public final class Drives implements AutoCloseable {
         for (int drive = 0; drive < logs.length && !late; drive++) {
             logs[drive].watch(nowNanos);
         }
+    }
+
+    /** How long until the next look: nothing that is under way now is late by then. Any thread. */
+    public long nextWatchNanos(long nowNanos) {
+        for (NvmeTier log : logs) {
+            if (log.ageNanos(nowNanos) > 0) {
+                return WATCH_NANOS;
+            }
+        }
+        return QUIET_WATCH_NANOS;
     }
 
     // ---- saving: under the store's writer lock ----
