@@ -31,6 +31,10 @@ final class DiskStore implements AutoCloseable {
     private static final long POOL_BYTES = 1L << 30; // the default
     private static final long SOURCE_BYTES = 128L << 20;
     private static final int PROMPTS_AT_ONCE =
+
+    /** A stall of a shared drive counts on both sides; it takes nobody out of a benchmark. */
+    private static final long DRIVE_TIMEOUT_MILLIS = 60_000;
+
             8; // and segments that are open: a loaded drive is slow to write a header
     private static final long WAIT_NANOS = 50_000;
     private static final int SEGMENT_BLOCKS = 16;
@@ -78,7 +82,8 @@ final class DiskStore implements AutoCloseable {
                         .openSegments(PROMPTS_AT_ONCE)
                         .durability(Durability.WRITTEN)
                         .pageKind(pages)
-                        .ringDepth(depth));
+                        .ringDepth(depth)
+                        .driveTimeoutMillis(DRIVE_TIMEOUT_MILLIS));
         source = MemoryRegion.anonymous(SOURCE_BYTES, pages, MemoryPurpose.TOOL);
         target = bench.store.allocate((long) promptBlocks * blockBytes);
     }
