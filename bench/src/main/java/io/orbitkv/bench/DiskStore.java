@@ -31,11 +31,10 @@ final class DiskStore implements AutoCloseable {
     private static final long POOL_BYTES = 1L << 30; // the default
     private static final long SOURCE_BYTES = 128L << 20;
     private static final int PROMPTS_AT_ONCE =
+            8; // and segments that are open: a loaded drive is slow to write a header
 
     /** A stall of a shared drive counts on both sides; it takes nobody out of a benchmark. */
     private static final long DRIVE_TIMEOUT_MILLIS = 60_000;
-
-            8; // and segments that are open: a loaded drive is slow to write a header
     private static final long WAIT_NANOS = 50_000;
     private static final int SEGMENT_BLOCKS = 16;
     private static final int SEGMENT_BYTES_MIN = 4 << 20;
