@@ -35,6 +35,7 @@ final class DiskStore implements AutoCloseable {
 
     /** A stall of a shared drive counts on both sides; it takes nobody out of a benchmark. */
     private static final long DRIVE_TIMEOUT_MILLIS = 60_000;
+
     private static final long WAIT_NANOS = 50_000;
     private static final int SEGMENT_BLOCKS = 16;
     private static final int SEGMENT_BYTES_MIN = 4 << 20;
