@@ -3,6 +3,8 @@ package io.orbitkv.suite;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.orbitkv.index.Catalog;
+import io.orbitkv.index.SegmentRow;
 import io.orbitkv.kit.Gen;
 import io.orbitkv.kit.TestFolders;
 import io.orbitkv.nativeio.CrashWindow;
@@ -298,7 +300,7 @@ final class KillHarness implements AutoCloseable {
                         check.handles,
                         Promise.WRITTEN,
                         headers::useSequence,
-                        (segment, use) -> false,
+                        this::isGivenUpForCap,
                         (block, claim) -> false);
                 assertEquals(List.of(), lost, () -> lost.size() + " blocks are lost");
             }
@@ -315,6 +317,17 @@ final class KillHarness implements AutoCloseable {
         }
         verify();
         wasReady = false;
+    }
+
+    /** The pages of a segment that the cap has no room for are gone, and its header with them: the catalog's row says so. */
+    private boolean isGivenUpForCap(int segment, long use) {
+        try (DataFolders all = openFolders()) {
+            return all.list().stream()
+                    .flatMap(one -> Catalog.read(one.path() + "/catalog").segments().stream())
+                    .anyMatch(row -> row.state() == SegmentRow.State.ABSENT
+                            && row.segment() == segment
+                            && row.useSequence() >= use);
+        }
     }
 
     /** A clear that the child died in has happened whole or not at all: one block that is there says not at all. */
