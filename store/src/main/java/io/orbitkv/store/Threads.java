@@ -54,7 +54,7 @@ final class Threads implements Driver {
             logRunners[i] = new AgentRunner(logs[i], Threads::report, null, logs[i]);
             logThreads[i] = AgentRunner.startOnThread(logRunners[i], Threads::daemon);
         }
-        upkeepIdle = new UpkeepIdle(drives, System::nanoTime);
+        upkeepIdle = new UpkeepIdle(drives);
         upkeepRunner = new AgentRunner(upkeepIdle, Threads::report, null, upkeep);
         upkeepThread = AgentRunner.startOnThread(upkeepRunner, Threads::daemon);
         keeper = new KeeperThread(catalogKeeper);

@@ -3,18 +3,15 @@ package io.orbitkv.store;
 import io.orbitkv.tiers.Drives;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.IdleStrategy;
-import org.agrona.concurrent.NanoClock;
 
 /** How upkeep sleeps: from one look at the drives to the next, and not at all once it is to stop. */
 final class UpkeepIdle implements IdleStrategy {
     private final Drives drives;
-    private final NanoClock clock;
     private volatile Thread sleeper;
     private volatile boolean stopping;
 
-    UpkeepIdle(Drives drives, NanoClock clock) {
+    UpkeepIdle(Drives drives) {
         this.drives = drives;
-        this.clock = clock;
     }
 
     /** No more sleep: the thread is about to end. */
@@ -34,7 +31,7 @@ final class UpkeepIdle implements IdleStrategy {
     public void idle() {
         sleeper = Thread.currentThread();
         if (!stopping) { // partner: stop() says so before it wakes
-            LockSupport.parkNanos(this, drives.nextWatchNanos(clock.nanoTime()));
+            LockSupport.parkNanos(this, drives.nextWatchNanos());
         }
     }
 

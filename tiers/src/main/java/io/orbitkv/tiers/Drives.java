@@ -129,9 +129,9 @@ public final class Drives implements AutoCloseable {
     }
 
     /** How long until the next look: nothing that is under way now is late by then. Any thread. */
-    public long nextWatchNanos(long nowNanos) {
+    public long nextWatchNanos() {
         for (NvmeTier log : logs) {
-            if (log.ageNanos(nowNanos) > 0) {
+            if (log.oldestTransferNanos() > 0) {
                 return WATCH_NANOS;
             }
         }

@@ -320,11 +320,6 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return isLate(context.io.ageNanos(nowNanos), nowNanos) && takeOutLate();
     }
 
-    /** How long the oldest transfer has been under way, 0 when none is. Any thread. */
-    long ageNanos(long nowNanos) {
-        return context.io.ageNanos(nowNanos);
-    }
-
     private boolean isLate(long ageNanos, long nowNanos) {
         return context.io.isLate(ageNanos, context.options.driveTimeoutNanos(), nowNanos);
     }
