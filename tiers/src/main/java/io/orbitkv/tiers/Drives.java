@@ -17,8 +17,8 @@ import org.agrona.concurrent.NanoClock;
  * is as {@link NvmeTier} says; agents are run by the caller, each on a thread of its own.
  */
 public final class Drives implements AutoCloseable {
-    /** How often {@link #watch} is to be called. */
-    public static final long WATCH_NANOS = 200_000_000;
+    /** How often drives are looked at while something is under way. */
+    private static final long WATCH_NANOS = 200_000_000;
 
     /** The same while no drive has anything under way. */
     private static final long QUIET_WATCH_NANOS = 2 * WATCH_NANOS;
@@ -116,7 +116,7 @@ public final class Drives implements AutoCloseable {
     }
 
     /**
-     * Looks for drives that don't answer, and takes them out of service. Called every {@link #WATCH_NANOS} by one thread, which
+     * Looks for drives that don't answer, and takes them out of service. Called as often as {@link #nextWatchNanos} says by one thread, which
      * has no drive to wait for.
      */
     public void watch(long nowNanos) {

@@ -295,14 +295,15 @@ final class KillHarness implements AutoCloseable {
             long promises = ledger.size();
             try (DataFolders headersOf = openFolders();
                     SegmentHeaders headers = new SegmentHeaders(headersOf.list(), SEGMENT_BYTES)) {
+                List<SegmentRow> rows = segmentsWithoutBlocks();
                 List<String> lost = ledger.check(
                         store,
                         check.handles,
                         Promise.WRITTEN,
                         headers::useSequence,
-                        this::isGivenUpForCap,
+                        (segment, use) -> isGivenUpForCap(rows, segment, use),
                         (block, claim) -> false);
-                assertEquals(List.of(), lost, () -> lost.size() + " blocks are lost");
+                assertEquals(List.of(), lost, () -> lost.size() + " blocks are lost; the catalog says " + rows);
             }
             promisesChecked += promises;
             promisesKept += ledger.size();
@@ -319,15 +320,21 @@ final class KillHarness implements AutoCloseable {
         wasReady = false;
     }
 
-    /** The pages of a segment that the cap has no room for are gone, and its header with them: the catalog's row says so. */
-    private boolean isGivenUpForCap(int segment, long use) {
+    /** What the catalog knows of segments that hold no blocks. */
+    private List<SegmentRow> segmentsWithoutBlocks() {
         try (DataFolders all = openFolders()) {
             return all.list().stream()
                     .flatMap(one -> Catalog.read(one.path() + "/catalog").segments().stream())
-                    .anyMatch(row -> row.state() == SegmentRow.State.ABSENT
-                            && row.segment() == segment
-                            && row.useSequence() >= use);
+                    .filter(row -> row.state() == SegmentRow.State.ABSENT || row.state() == SegmentRow.State.FREE)
+                    .toList();
         }
+    }
+
+    /** The pages of a segment that the cap has no room for are gone, and its header with them: its row says so. */
+    private static boolean isGivenUpForCap(List<SegmentRow> rows, int segment, long use) {
+        return rows.stream()
+                .anyMatch(row ->
+                        row.state() == SegmentRow.State.ABSENT && row.segment() == segment && row.useSequence() >= use);
     }
 
     /** A clear that the child died in has happened whole or not at all: one block that is there says not at all. */
