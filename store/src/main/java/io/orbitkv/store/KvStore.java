@@ -195,7 +195,8 @@ public final class KvStore implements AutoCloseable {
             made.keep(fill);
             index = maker.index();
             logGenerations = maker.generations();
-            SegmentBook segments = new SegmentBook(opened.geometry().segments());
+            SegmentBook segments = new SegmentBook(
+                    opened.geometry().segments(), catalog.atOpening().segments());
             families = new Families(
                     this,
                     catalog,

@@ -21,7 +21,12 @@ final class SegmentBook {
     private int changes;
     private Runnable onFirstChange = () -> {};
 
-    SegmentBook(int segments) {
+    /**
+     * Nothing to write down yet.
+     *
+     * @param known rows of the catalog: the uses that have ended in earlier lives
+     */
+    SegmentBook(int segments, List<SegmentRow> known) {
         useSequences = new long[segments];
         states = new SegmentState[segments];
         blocks = new int[segments];
@@ -29,6 +34,7 @@ final class SegmentBook {
         overheadPages = new int[segments];
         changed = new int[segments];
         isChanged = new boolean[segments];
+        known.forEach(row -> useSequences[row.segment()] = row.useSequence());
     }
 
     /** Says whom to tell when something waits again. */
@@ -76,7 +82,7 @@ final class SegmentBook {
         return rows.size();
     }
 
-    private synchronized List<SegmentRow> takeChanges() {
+    synchronized List<SegmentRow> takeChanges() {
         List<SegmentRow> rows = new ArrayList<>(changes);
         for (int i = 0; i < changes; i++) {
             int segment = changed[i];
