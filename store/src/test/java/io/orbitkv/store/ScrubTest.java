@@ -30,6 +30,10 @@ class ScrubTest {
     private static final int MIB = 1 << 20;
     private static final int BLOCK_BYTES = 7_000;
     private static final int PROMPT_BLOCKS = 4;
+
+    /** Blocks of the first prompt: more than two segments of its lane, so that the segment of its first ones is sealed. */
+    private static final int FIRST_BLOCKS = 20;
+
     private static final long FAST = 1L << 30;
     private static final long WAIT_NANOS = 180_000_000_000L;
 
@@ -56,11 +60,12 @@ class ScrubTest {
     private Modelled fill(KvStore store, int count) {
         ShardHandle shard =
                 store.openFamily(Modelled.family(BLOCK_BYTES).build()).shard(0);
-        Modelled modelled = new Modelled(store, shard, new Model(), PROMPT_BLOCKS);
+        Modelled modelled = new Modelled(store, shard, new Model(), FIRST_BLOCKS);
         for (int i = 0; i < count; i++) {
-            Prompt prompt = Prompt.random(gen, PROMPT_BLOCKS);
+            int blocks = i == 0 ? FIRST_BLOCKS : PROMPT_BLOCKS;
+            Prompt prompt = Prompt.random(gen, blocks);
             prompts.add(prompt);
-            modelled.saveAll(prompt, 0, PROMPT_BLOCKS);
+            modelled.saveAll(prompt, 0, blocks);
         }
         assertEquals(SyncOutcome.REACHED, store.sync(store.acceptedPosition(), Level.DURABLE, 20_000));
         return modelled;
@@ -83,7 +88,6 @@ class ScrubTest {
             await(store, "a pass over good memory", scrub -> scrub.hostPasses() >= before + 2);
             assertEquals(0, store.stats().scrub().hostFound());
             assertTrue(store.stats().scrub().hostBytes() > 0, "nothing rests");
-            // Of the first prompts, the segments are sealed.
             Prompt prompt = prompts.get(0);
             assertTrue(store.flipInHost(modelled.shard, prompt.keys, Prompt.keyOffset(1)), "it has left host memory");
             await(store, "a flipped byte", scrub -> scrub.hostFound() == 1);
