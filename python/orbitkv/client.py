@@ -393,6 +393,22 @@ class FamilyHandle:
             return Match(client, None, self.family, keys, number, None)
         return Match(client, life, self.family, keys, number, wire.query_answer(answer))
 
+    def leased(self, lease: int, epoch: int, keys: bytes, on_drives: bool) -> Match:
+        """What another process of this instance has leased, to restore it here. False where the manager is another by now.
+
+        Args:
+            lease: the number of that process's :attr:`Match.lease`.
+            epoch: its :attr:`Match.epoch`.
+            keys: its :attr:`Match.keys`.
+            on_drives: whether blocks of it lay on drives only.
+        """
+        life = self._client._life
+        if life is None or life.epoch != epoch:
+            return Match(self._client, None, self.family, keys, 0, None)
+        blocks = len(keys) // KEY_BYTES
+        answer = wire.QueryAnswer(0, 0, lease, 0, blocks, 0, blocks if on_drives else 0, 0, wire.READY)
+        return Match(self._client, life, self.family, keys, 0, answer)
+
     def prefetch(self, keys: bytes, query_id: Optional[int] = None) -> int:
         """Asks for blocks to come into host memory; returns the query's number, for :meth:`cancel`."""
         keys = keys[: _KEYS_MAX * KEY_BYTES]

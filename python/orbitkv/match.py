@@ -62,6 +62,21 @@ class Match:
     def __bool__(self) -> bool:
         return self.blocks > 0
 
+    @property
+    def keys(self) -> bytes:
+        """Keys of the leased blocks, back to back."""
+        return self._keys[: self.blocks * KEY_BYTES]
+
+    @property
+    def epoch(self) -> int:
+        """The life of the manager that answered; 0 where none did."""
+        return self._life.epoch if self._life is not None else 0
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long the lease lasts from its last renewal."""
+        return self._life.welcome.lease_ms / 1000 if self._life is not None else 0.0
+
     def poll(self) -> bool:
         """Asks again, without sending keys; whether there is an answer now."""
         if not self.is_pending:
