@@ -1,0 +1,40 @@
+"""The connector, with a line in a file for each block that it copies: its key, and the checksum of its bytes in the pages."""
+
+import json
+import os
+import zlib
+
+from orbitkv.vllm.connector import OrbitKVConnector
+from orbitkv.vllm.worker import WorkerHalf
+
+
+class TracingConnector(OrbitKVConnector):
+    """Writes to the file that ``ORBITKV_TEST_TRACE`` names."""
+
+    def register_kv_caches(self, kv_caches):
+        super().register_kv_caches(kv_caches)
+        trace(self._worker)
+
+
+def trace(worker: WorkerHalf):
+    file = open(os.environ["ORBITKV_TEST_TRACE"], "a", buffering=1)
+    pages = worker._pages
+    restore, store = worker._restore, worker._store
+
+    def lines(what, keys, ids):
+        buffer = pages.buffer(pages.layout.block_bytes)
+        for i, page in enumerate(ids):
+            pages.read([page], buffer)
+            said = {"what": what, "key": keys[i * 32 : i * 32 + 32].hex(), "crc": zlib.crc32(buffer.view)}
+            file.write(json.dumps(said) + "\n")
+
+    def traced_store(mover, save, *rest):
+        lines("saved", save.keys, save.pages)
+        return store(mover, save, *rest)
+
+    def traced_restore(mover, load, *rest):
+        done = restore(mover, load, *rest)
+        lines("loaded", load.keys[load.first * 32 :], load.pages[:done])
+        return done
+
+    worker._store, worker._restore = traced_store, traced_restore
