@@ -25,6 +25,7 @@ _LOG = logging.getLogger("orbitkv.vllm")
 SAVE_BLOCKS_MAX = 1024
 KEYS_MAX = 16_384
 LOADS_FAILED_MAX = 2
+_QUIET_STEPS = 3
 
 
 def key_of(block_hash: bytes) -> bytes:
@@ -39,10 +40,17 @@ def detached(family: Family, scope: str) -> Family:
 
 @dataclass
 class _Tracked:
-    """A request that the engine knows, and how many of its blocks were offered to the manager."""
+    """A request that the engine knows.
+
+    Attributes:
+        offered: blocks that were offered to the manager, from the first one on.
+        computed: tokens whose pages hold what they should, or will when the step under way has run: only a step that computes
+            a request proves that whatever was loaded before has arrived, whoever loaded it.
+    """
 
     request: Any
     offered: int = 0
+    computed: int = 0
 
 
 @dataclass
@@ -142,6 +150,7 @@ class SchedulerHalf:
         self._save_number = 0
         self._known = KnownKeys()
         self._spent = 0.0
+        self._quiet_steps = 0
         self._sources: Dict[str, Tuple[int, int]] = {}
         self.counters = Counters()
 
@@ -160,6 +169,8 @@ class SchedulerHalf:
         """How many tokens beyond the engine's own hit can be loaded; ``None``: ask again in the next step."""
         self.on_new_request(request)
         name = request.request_id
+        if name in self._tracked:
+            self._tracked[name].computed = 0  # the engine starts over, with other pages
         if not self._settings.reads or self._is_passed_over(request) or name in self._loading:
             return 0, False
         if getattr(request, "skip_reading_prefix_cache", False):
@@ -294,12 +305,17 @@ class SchedulerHalf:
         self._spent = 0.0
         self._renew()
         table = output.kv_connector_block_state
+        # What another connector loads within a step can turn out wrong behind it; two more may be under way by then.
+        self._quiet_steps = _QUIET_STEPS if getattr(output, "has_sync_kv_loads", False) else max(0, self._quiet_steps - 1)
         for name, scheduled in output.num_scheduled_tokens.items():
             tracked = self._tracked.get(name)
             if tracked is None or table is None:
                 continue
             request = tracked.request
-            whole = (request.num_computed_tokens + scheduled) // self._block_tokens
+            tracked.computed = request.num_computed_tokens + scheduled
+            whole = tracked.computed // self._block_tokens
+            if self._quiet_steps:
+                continue
             if tracked.offered < min(whole, len(request.block_hashes)):
                 pages = table.get_block_ids(name)
                 if pages is not None:
@@ -348,7 +364,7 @@ class SchedulerHalf:
         tracked = self._tracked.pop(name, None)
         if tracked is None or name in self._loading:
             return  # what is still being loaded is stored already, and not there yet
-        computed = request.num_computed_tokens - getattr(request, "num_in_flight_tokens", 0)
+        computed = min(tracked.computed, request.num_computed_tokens - getattr(request, "num_in_flight_tokens", 0))
         left = self._offer(tracked, pages, max(0, computed) // self._block_tokens)
         self.counters.add("save_blocks_no_room", left)
 

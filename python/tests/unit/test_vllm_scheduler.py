@@ -300,26 +300,59 @@ class SchedulerHalfTest(unittest.TestCase):
 
     def test_what_has_no_bytes_yet_is_not_saved(self):
         """The last sampled token is hashed, and its KV comes with the next step; the null page is nobody's."""
-        one = request("a", 16, num_computed_tokens=15)
+        one = request("a", 16)
         self.half.on_new_request(one)
+        self.half.step(output({"a": 15}, {}))
+        one.num_computed_tokens = 15
         self.half.finished(one, [1, 2, 3, 4])
         self.assertEqual([(1, 2, 3)], [s.pages for s in self.half.step(output()).saves])
-        other = request("b", 16, prompt=1, num_computed_tokens=16, num_in_flight_tokens=8)
+        other = request("b", 16, prompt=1)
         self.half.on_new_request(other)
+        self.half.step(output({"b": 16}, {}))
+        other.num_computed_tokens, other.num_in_flight_tokens = 16, 8
         self.half.finished(other, [5, 6, 7, 8])
         self.assertEqual([(5, 6)], [s.pages for s in self.half.step(output()).saves])
         third = request("c", 16, prompt=2)
         self.half.on_new_request(third)
         self.assertEqual([(9,)], [s.pages for s in self.half.step(output({"c": 16}, {"c": [9, 0, 11, 12]})).saves])
 
+    def test_what_another_connector_loads_is_not_saved_before_it_has_arrived(self):
+        """An abort while somebody else's load is on its way: the engine counts those tokens as computed already."""
+        one = request("a", 16)
+        self.assertEqual((0, False), self.half.matched_tokens(one, 0))
+        self.half.allocated(one, [1, 2, 3, 4], 0)
+        one.num_computed_tokens = 16
+        self.half.finished(one, [1, 2, 3, 4])
+        self.assertEqual([], self.half.step(output()).saves)
+        other = request("b", 16, prompt=1)  # it ran, was preempted, and is loaded by somebody else into other pages
+        self.half.matched_tokens(other, 0)
+        self.assertEqual(1, len(self.half.step(output({"b": 8}, {"b": [1, 2, 3, 4]})).saves))
+        self.half.matched_tokens(other, 0)
+        self.half.allocated(other, [5, 6, 7, 8], 0)
+        other.num_computed_tokens = 16
+        self.half.finished(other, [5, 6, 7, 8])
+        self.assertEqual([], self.half.step(output()).saves)
+
+    def test_what_another_connector_loads_within_a_step_is_saved_later(self):
+        one = request("a", 16)
+        self.half.on_new_request(one)
+        now = output({"a": 1}, {"a": [1, 2, 3, 4]})
+        now.has_sync_kv_loads = True
+        one.num_computed_tokens = 12
+        self.assertEqual([], self.half.step(now).saves)
+        self.assertEqual([], self.half.step(output({"a": 1}, {"a": [1, 2, 3, 4]})).saves)
+        one.num_computed_tokens = 4  # it had failed, and the engine went back
+        self.assertEqual([], self.half.step(output({"a": 1}, {"a": [1, 2, 3, 4]})).saves)
+        self.assertEqual([(1,)], [s.pages for s in self.half.step(output({"a": 1}, {"a": [1, 2, 3, 4]})).saves])
+
     def test_pins_are_bounded(self):
         half = self.made(pinned_blocks_max=3)
         one = request("a", 32)
         half.on_new_request(one)
         self.assertEqual([(1, 2, 3)], [s.pages for s in half.step(output({"a": 32}, {"a": list(range(1, 9))})).saves])
+        one.num_computed_tokens = 32
         self.assertEqual([], half.step(output({"a": 1}, {"a": list(range(1, 9))})).saves)
         half.reported(Report({1: SaveReport(stored=3, epoch=7)}), (), ())
-        one.num_computed_tokens = 32
         half.finished(one, list(range(1, 9)))
         self.assertEqual([(4, 5, 6)], [s.pages for s in half.step(output()).saves])
         self.assertEqual(2, half.counters.values["save_blocks_no_room"])
