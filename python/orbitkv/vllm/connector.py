@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import weakref
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
@@ -74,6 +76,9 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
             self._worker = WorkerHalf(
                 lambda: self._connect("worker"), self._family, self._settings, 0 if one else rank, not one or rank == 0
             )
+
+        # An engine in the main process may be torn down only when its threads can't run any more, and so can't end.
+        atexit.register(_shut_down, weakref.ref(self))
 
     def _connect(self, role: str) -> CacheManagerClient:
         """Does not wait: where there is no manager yet, everything is a miss until there is."""
@@ -241,3 +246,9 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
             self._scheduler.close()
         if self._worker is not None:
             self._worker.close()
+
+
+def _shut_down(connector: "weakref.ref[OrbitKVConnector]") -> None:
+    left = connector()
+    if left is not None:
+        left.shutdown()

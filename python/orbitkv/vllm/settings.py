@@ -34,7 +34,7 @@ class Settings:
 
     socket: str = DEFAULT_SOCKET
     mode: str = READ_WRITE
-    timeout_ms: int = 20
+    timeout_ms: int = 50
     lookup_wait_ms: int = 500
     transfer_timeout_ms: int = 5000
     pinned_blocks_max: int = 0

@@ -1,4 +1,7 @@
-"""The connector, with a line in a file for each block that it copies: its key, and the checksum of its bytes in the pages."""
+"""The connector, with a line in a file for each block that it copies: key, checksum of its bytes in the pages, and their start.
+
+With ``ORBITKV_TEST_SPOIL`` it fills the first page of each load with zeros, to see whether anybody would notice.
+"""
 
 import json
 import os
@@ -25,7 +28,8 @@ def trace(worker: WorkerHalf):
         buffer = pages.buffer(pages.layout.block_bytes)
         for i, page in enumerate(ids):
             pages.read([page], buffer)
-            said = {"what": what, "key": keys[i * 32 : i * 32 + 32].hex(), "crc": zlib.crc32(buffer.view)}
+            key = keys[i * 32 : i * 32 + 32].hex()
+            said = {"what": what, "key": key, "crc": zlib.crc32(buffer.view), "start": bytes(buffer.view[:64]).hex()}
             file.write(json.dumps(said) + "\n")
 
     def traced_store(mover, save, *rest):
@@ -35,6 +39,8 @@ def trace(worker: WorkerHalf):
     def traced_restore(mover, load, *rest):
         done = restore(mover, load, *rest)
         lines("loaded", load.keys[load.first * 32 :], load.pages[:done])
+        if done and os.environ.get("ORBITKV_TEST_SPOIL"):
+            pages.write(load.pages[:1], pages.buffer(pages.layout.block_bytes))
         return done
 
     worker._store, worker._restore = traced_store, traced_restore
