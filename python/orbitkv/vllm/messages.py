@@ -52,9 +52,11 @@ class Step:
 
     Attributes:
         family: id of the family that the scheduler found, before any reset. A worker that has another one moves nothing.
+        number: names a step that computes something, so that its end can be told; 0 where none is computed.
     """
 
     family: bytes = b""
+    number: int = 0
     loads: List[Load] = field(default_factory=list)
     saves: List[Save] = field(default_factory=list)
 
@@ -83,10 +85,16 @@ class Report:
     Attributes:
         saves: by the number of the save.
         missed: for each failed load, which of its blocks was the first that was missing.
+        step: the last step that has been computed; 0 where none was since the last report.
     """
 
     saves: Dict[int, SaveReport] = field(default_factory=dict)
     missed: Dict[str, int] = field(default_factory=dict)
+    step: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.saves or self.missed or self.step)
 
     def merge(self, other: "Report") -> None:
         for number, theirs in other.saves.items():
@@ -95,6 +103,7 @@ class Report:
                 self.saves[number] = theirs
             else:
                 ours.merge(theirs)
+        self.step = max(self.step, other.step)
         for request, block in other.missed.items():
             self.missed[request] = min(block, self.missed.get(request, block))
 

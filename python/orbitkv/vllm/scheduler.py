@@ -18,6 +18,7 @@ from ..family import KEY_BYTES, Family
 from ..match import Match
 from .known import KnownKeys
 from .messages import Load, Report, Save, SaveReport, Step
+from .pace import PrefillPace
 from .settings import Settings
 
 _LOG = logging.getLogger("orbitkv.vllm")
@@ -151,6 +152,8 @@ class SchedulerHalf:
         self._known = KnownKeys()
         self._spent = 0.0
         self._quiet_steps = 0
+        self._pace = PrefillPace()
+        self._step_number = 0
         self._sources: Dict[str, Tuple[int, int]] = {}
         self.counters = Counters()
 
@@ -194,6 +197,9 @@ class SchedulerHalf:
         if not lookup.is_settled and not self._ask(name, lookup, request.block_hashes):
             return None, False
         blocks = min(lookup.first + lookup.blocks, end) - first
+        if blocks > 0 and not self._pays(lookup, blocks):
+            self._give_up(lookup)
+            return 0, False
         return (blocks * self._block_tokens, True) if blocks > 0 else (0, False)
 
     def _ask(self, name: str, lookup: _Lookup, hashes: Sequence[bytes]) -> bool:
@@ -203,7 +209,7 @@ class SchedulerHalf:
         if self._spent * 1000 >= self._settings.timeout_ms:
             if not waited:
                 return False  # this step has waited for the manager enough
-            lookup.match = Match(self._client, None, self._family, b"", 0, None)
+            lookup.match = self._miss()
             self.counters.add("lookups_given_up")
             return True
         if lookup.match is None or waited:
@@ -225,6 +231,21 @@ class SchedulerHalf:
             self._known.forget(asked[lookup.blocks :])
         return True
 
+    def _pays(self, lookup: _Lookup, blocks: int) -> bool:
+        """Whether the manager expects to bring the blocks sooner than the engine computes them."""
+        computing = self._pace.seconds(blocks * self._block_tokens)
+        return computing is None or lookup.match is None or lookup.match.restore_micros <= computing * 1e6
+
+    def _give_up(self, lookup: _Lookup) -> None:
+        """Turns a hit into a miss that stays one."""
+        self.counters.add("declined_blocks", lookup.blocks)
+        if lookup.match is not None:
+            self._release(lookup.match)
+        lookup.match = self._miss()
+
+    def _miss(self) -> Match:
+        return Match(self._client, None, self._family, b"", 0, None)
+
     def _query(self, keys: bytes, may_wait: bool, query_id: Optional[int]) -> Match:
         deadline = max(0.001, self._settings.timeout_ms / 1000 - self._spent)
         try:
@@ -234,7 +255,7 @@ class SchedulerHalf:
             return match
         except OrbitKvError as e:
             self._complain(e)
-            return Match(self._client, None, self._family, keys, 0, None)
+            return self._miss()
 
     def _timed(self, call: Callable[[], Any]) -> Any:
         start = self._clock()
@@ -321,10 +342,18 @@ class SchedulerHalf:
                 if pages is not None:
                     self._offer(tracked, pages[0], whole)
         made = self._make_step()
+        made.number = self._begin_step(list(output.num_scheduled_tokens.values()))
         made.family = self._family_at_start.family_id()
         made.loads, self._loads = self._loads, []
         made.saves, self._saves = self._saves, []
         return made
+
+    def _begin_step(self, scheduled: Sequence[int]) -> int:
+        if not scheduled:
+            return 0
+        self._step_number += 1
+        self._pace.begin(self._step_number, self._clock(), sum(n for n in scheduled if n > 1), sum(scheduled))
+        return self._step_number
 
     def _offer(self, tracked: _Tracked, pages: Sequence[int], whole: int) -> int:
         """Offers blocks up to ``whole``, as far as there is room for pins; how many are left out."""
@@ -384,6 +413,8 @@ class SchedulerHalf:
     def reported(self, report: Optional[Report], received: Sequence[str], failed: Sequence[str]) -> None:
         """Takes in what all ranks together have reported of a step."""
         if report is not None:
+            if report.step:
+                self._pace.end(report.step, self._clock())
             for number, save in report.saves.items():
                 self._saved(number, save)
             for name, block in report.missed.items():

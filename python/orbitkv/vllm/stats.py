@@ -14,6 +14,7 @@ COUNTERS: Dict[str, str] = {
     "lookup_blocks": "blocks asked for",
     "lookups_given_up": "lookups that became misses because a step had waited for the manager enough",
     "hit_blocks": "blocks that the manager had",
+    "declined_blocks": "blocks of hits whose restore would have taken longer than computing them",
     "loads": "loads that were planned",
     "load_blocks": "blocks of them",
     "loads_failed": "loads that failed, after which the engine computes or fails the request",

@@ -126,6 +126,10 @@ class WorkerHalf:
             self._loader.put((load, pages, after))
 
     def start_saves(self, step: Step) -> None:
+        """The step has been computed, or will have been where the pages' stream is."""
+        if step.number:
+            with self._lock:
+                self._report.step = step.number
         if not step.saves:
             return
         pages = self._pages
@@ -162,7 +166,7 @@ class WorkerHalf:
     def report(self) -> Optional[Report]:
         """What the scheduler's half has to know, since the last call."""
         with self._lock:
-            if not self._report.saves and not self._report.missed:
+            if self._report.is_empty:
                 return None
             report, self._report = self._report, Report()
         return report

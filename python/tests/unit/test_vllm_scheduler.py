@@ -12,6 +12,7 @@ from orbitkv import Code, Family, OrbitKvError, wire
 from orbitkv.match import Match
 from orbitkv.vllm.known import KnownKeys
 from orbitkv.vllm.messages import Report, SaveReport
+from orbitkv.vllm.pace import PrefillPace
 from orbitkv.vllm.scheduler import SchedulerHalf, key_of
 from orbitkv.vllm.settings import Settings
 
@@ -43,6 +44,7 @@ class FakeManager:
         self.pends = 0
         self.error = None
         self.slow = 0.0
+        self.micros = 10
         self.renewed = []
         self.cancelled = []
         self._life = FakeLife()
@@ -81,7 +83,7 @@ class FakeManager:
             return wire.QueryAnswer(0, number, 0, 0, 0, 0, 0, 0, wire.MISS)
         self._next += 1
         self.leases[self._next] = blocks
-        return wire.QueryAnswer(0, number, self._next, 10, blocks, blocks - 1, 1, 0, wire.READY)
+        return wire.QueryAnswer(0, number, self._next, self.micros, blocks, blocks - 1, 1, 0, wire.READY)
 
     def close(self):
         self.leases.clear()
@@ -206,6 +208,40 @@ class SchedulerHalfTest(unittest.TestCase):
         self.half.allocated(one, [1, 2], 4)
         self.assertEqual(1, self.half.step(output()).loads[0].first)
 
+    def test_a_hit_that_does_not_pay_is_declined(self):
+        def measure(seconds):
+            for _ in range(4):
+                step = self.half.step(output({"x": 64}))
+                self.clock.now += seconds
+                self.half.reported(Report(step=step.number), (), ())
+
+        one = request("a", 16)
+        self.store(one, 4)
+        self.manager.micros = 20_000
+        self.assertEqual((16, True), self.half.matched_tokens(one, 0), "nothing is measured yet")
+        self.half.allocated(one, [1, 2, 3, 4], 0)
+        measure(0.128)  # 2 ms a token: 32 ms for 16
+        self.assertEqual((16, True), self.half.matched_tokens(one, 0))
+        self.half.allocated(one, [1, 2, 3, 4], 0)
+        self.manager.micros = 40_000
+        self.assertEqual((0, False), self.half.matched_tokens(one, 0))
+        self.assertEqual((0, False), self.half.matched_tokens(one, 0), "it stays declined while it waits")
+        self.assertEqual(4, self.half.counters.values["declined_blocks"])
+        self.assertEqual({}, self.manager.leases)
+
+    def test_the_pace_of_steps_that_overlap(self):
+        pace = PrefillPace()
+        now = 10.0
+        pace.begin(1, now, 100, 100)
+        for number in range(2, 9):
+            pace.begin(number, now, 100, 100)  # handed over while the one before runs
+            now += 0.1
+            pace.end(number - 1, now)
+        self.assertAlmostEqual(0.05, pace.seconds(50), places=6)
+        pace.begin(20, now, 8, 300)  # decoding: says nothing of prefill
+        pace.end(20, now + 9)
+        self.assertAlmostEqual(0.05, pace.seconds(50), places=6)
+
     def test_a_loser_gives_its_lease_back(self):
         """Another child of MultiConnector loads: the request is admitted with none of ours."""
         one = request("a", 16)
@@ -253,6 +289,7 @@ class SchedulerHalfTest(unittest.TestCase):
         self.drained()
 
     def test_a_slow_manager_costs_a_step_its_budget_at_most(self):
+        self.half = self.made(timeout_ms=20)
         self.manager.slow = 0.015
         for i in range(20):
             self.half.matched_tokens(request(f"r{i}", 16, prompt=i), 0)
