@@ -76,10 +76,11 @@ class _Lookup:
 
 @dataclass
 class _Loading:
-    """A load that is on its way: its lease, and where in the prompt it begins."""
+    """A load that is on its way: its lease, where in the prompt it begins, and the keys of its blocks."""
 
     match: Match
     first: int
+    keys: List[bytes]
     renewed: float
 
 
@@ -303,7 +304,8 @@ class SchedulerHalf:
                 lookup.local - lookup.first, match.drive_blocks > 0, into,
             )
         )  # fmt: skip
-        self._loading[name] = _Loading(match, lookup.local, self._clock())
+        keys = [key_of(h) for h in request.block_hashes[lookup.local : lookup.local + count]]
+        self._loading[name] = _Loading(match, lookup.local, keys, self._clock())
         shards = max(1, self._family.shards)
         on_drives = min(external_tokens, match.drive_blocks * self._block_tokens // shards)
         self._sources[name] = (external_tokens - on_drives, on_drives)
@@ -420,8 +422,9 @@ class SchedulerHalf:
             for name, block in report.missed.items():
                 loading = self._loading.get(name)
                 if loading is not None:
-                    known = self._failed.setdefault(name, _Failed())
-                    known.limit = min(known.limit, loading.first + block)
+                    failed_before = self._failed.setdefault(name, _Failed())
+                    failed_before.limit = min(failed_before.limit, loading.first + block)
+                    self._known.forget(loading.keys[block:])  # what is computed instead is to be saved anew
         for name in received:
             loading = self._loading.pop(name, None)
             if loading is None:

@@ -198,7 +198,7 @@ class CpuEngineTest(unittest.TestCase):
         engine = self.engine()
         got = engine.generate(ROTTEN)[0]
         self.same(ROTTEN, got)
-        self.assertEqual(4 * BLOCK, got["cached"], "what lies before the damage is a hit")
+        self.assertEqual(4 * BLOCK, got["cached"], f"what lies before the damage is a hit: {engine.metrics()}")
         self.assertEqual(1, self.manager.stats()["corrupt_blocks"])
         engine.ask(do="reset")
         got = engine.generate(ROTTEN)[0]
