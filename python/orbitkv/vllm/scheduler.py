@@ -23,6 +23,9 @@ from .settings import Settings
 
 _LOG = logging.getLogger("orbitkv.vllm")
 
+#: What a client may raise where it and the manager don't understand each other. To the engine it is a miss.
+_TROUBLE = (OrbitKvError, OSError, ValueError)
+
 SAVE_BLOCKS_MAX = 1024
 KEYS_MAX = 16_384
 LOADS_FAILED_MAX = 2
@@ -221,7 +224,11 @@ class SchedulerHalf:
                 self.counters.add("lookups")
                 self.counters.add("lookup_blocks", lookup.asked - lookup.first)
         else:
-            self._timed(lookup.match.poll)
+            try:
+                self._timed(lookup.match.poll)
+            except _TROUBLE as e:
+                self._complain(e)
+                lookup.match = self._miss()
         if not lookup.is_settled:
             return False
         lookup.renewed = now
@@ -254,7 +261,7 @@ class SchedulerHalf:
                 lambda: self._handle.query(keys, may_wait=may_wait, query_id=query_id, deadline=deadline)
             )
             return match
-        except OrbitKvError as e:
+        except _TROUBLE as e:
             self._complain(e)
             return self._miss()
 
@@ -282,7 +289,7 @@ class SchedulerHalf:
                 self._timed(lambda: self._handle.cancel(match.query_id))
             else:
                 self._timed(match.release)
-        except OrbitKvError as e:
+        except _TROUBLE as e:
             self._complain(e)
 
     def allocated(self, request: Any, pages: Sequence[int], external_tokens: int) -> None:
@@ -400,15 +407,23 @@ class SchedulerHalf:
         self.counters.add("save_blocks_no_room", left)
 
     def _renew(self) -> None:
+        """Leases of waiting requests and of loads under way last on. A waiting request that has lost its one asks again."""
         now = self._clock()
-        for waiting in list(self._lookups.values()) + list(self._loading.values()):
-            match = waiting.match
-            if match is not None and match.lease and now - waiting.renewed > match.lease_seconds / 3:
-                waiting.renewed = now
-                try:
-                    self._timed(match.renew)
-                except OrbitKvError as e:
-                    self._complain(e)
+        for name, lookup in list(self._lookups.items()):
+            if lookup.match is not None and not self._still_leased(lookup.match, lookup, now):
+                self._drop(name)
+        for loading in self._loading.values():
+            self._still_leased(loading.match, loading, now)
+
+    def _still_leased(self, match: Match, holder: "_Lookup | _Loading", now: float) -> bool:
+        if not match.lease or now - holder.renewed <= match.lease_seconds / 3:
+            return True
+        holder.renewed = now
+        try:
+            return bool(self._timed(match.renew))
+        except _TROUBLE as e:
+            self._complain(e)
+            return False
 
     # ---- what workers say
 

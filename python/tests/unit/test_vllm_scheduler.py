@@ -102,7 +102,7 @@ class FakeMatch(Match):
 
     def renew(self):
         self._client.renewed.append(self.lease)
-        return True
+        return self.lease in self._client.leases
 
     def release(self):
         if self.lease:
@@ -208,6 +208,16 @@ class SchedulerHalfTest(unittest.TestCase):
         self.half.allocated(one, [1, 2], 4)
         self.assertEqual(1, self.half.step(output()).loads[0].first)
 
+    def test_a_lease_that_is_lost_is_asked_for_again(self):
+        one = request("a", 16)
+        self.store(one, 2)
+        self.half.matched_tokens(one, 0)
+        self.clock.now += 11
+        self.manager.leases.clear()
+        self.manager.stored.clear()
+        self.half.step(output())
+        self.assertEqual((0, False), self.half.matched_tokens(one, 0))
+
     def test_a_hit_that_does_not_pay_is_declined(self):
         def measure(seconds):
             for _ in range(4):
@@ -304,6 +314,14 @@ class SchedulerHalfTest(unittest.TestCase):
             self.assertEqual((0, False), self.half.matched_tokens(request("a", 16), 0))
             self.assertEqual((0, False), self.half.matched_tokens(request("b", 16), 0))
         self.assertEqual(1, len(said.output))
+
+    def test_a_client_that_is_confused_is_a_miss(self):
+        for error in (ValueError("the manager names the family otherwise"), OSError("no more descriptors")):
+            self.manager.error = error
+            with self.subTest(error), self.assertLogs("orbitkv.vllm", "ERROR"):
+                self.half.counters.take()
+                self.assertEqual((0, False), self.half.matched_tokens(request("a", 16), 0))
+                self.half.allocated(request("a", 16), [], 0)
 
     def test_save_only_never_asks(self):
         half = self.made(mode="save_only")
