@@ -393,6 +393,27 @@ class FamilyHandle:
             return Match(client, None, self.family, keys, number, None)
         return Match(client, life, self.family, keys, number, wire.query_answer(answer))
 
+    def open(self, timeout: float) -> bool:
+        """Waits for a manager that knows the family, for start-up; nothing else needs it. Whether there is one."""
+        until = time.monotonic() + timeout
+        client = self._client
+        while client.wait_connected(max(0.0, until - time.monotonic())):
+            life = client._life
+            try:
+                if life is not None:
+                    life.numbers(self.family, until)
+                    return True
+            except Unavailable:
+                client._check(life)
+            except OrbitKvError as e:
+                if e.code in MISTAKES:
+                    raise
+                client._forget_stale(life, e)
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.01)
+        return False
+
     def leased(self, lease: int, epoch: int, keys: bytes, on_drives: bool) -> Match:
         """What another process of this instance has leased, to restore it here. False where the manager is another by now.
 

@@ -31,6 +31,8 @@ from .worker import WorkerHalf
 
 _LOG = logging.getLogger("vllm.orbitkv")
 
+_START_SECONDS = 2.0
+
 
 @dataclass
 class OrbitKVMetadata(Step, KVConnectorMetadata):
@@ -70,6 +72,11 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
                 self._connect("scheduler"), self._family, self._settings, tp_size, OrbitKVMetadata
             )
             self._say_what_is_on()
+            if self._settings.reads and not self._scheduler.wait_for_manager(_START_SECONDS):
+                _LOG.warning(
+                    "OrbitKV: no manager answers at %s; until one does, everything is computed and nothing is saved",
+                    self._settings.socket,
+                )
         else:
             rank = engine.tensor_parallel_rank() if tp_size > 1 else 0
             one = self._family.replicated
@@ -81,7 +88,7 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         atexit.register(_shut_down, weakref.ref(self))
 
     def _connect(self, role: str) -> CacheManagerClient:
-        """Does not wait: where there is no manager yet, everything is a miss until there is."""
+        """Does not wait; it connects by itself, whenever there is a manager."""
         return CacheManagerClient(
             self._settings.socket,
             self._instance,

@@ -161,6 +161,14 @@ class SchedulerHalf:
         self._sources: Dict[str, Tuple[int, int]] = {}
         self.counters = Counters()
 
+    def wait_for_manager(self, seconds: float) -> bool:
+        """At the engine's start, so that its first request is no miss for want of a connection."""
+        try:
+            return self._handle.open(seconds)
+        except _TROUBLE as e:
+            self._complain(e)
+            return False
+
     # ---- lookups
 
     def on_new_request(self, request: Any) -> None:

@@ -12,7 +12,6 @@ import random
 import shutil
 import signal
 import tempfile
-import time
 import unittest
 
 try:
@@ -103,7 +102,12 @@ class CpuEngineTest(unittest.TestCase):
         )
         self.addCleanup(engine.close)
         self.assertIsNone(engine.refused)
+        self.await_connected(4 if extra else 6)
         return engine
+
+    def await_connected(self, sessions):
+        """Two sessions for the scheduler's half, two for saves, two for loads: on a crowded machine they may come late."""
+        self.manager.await_stats(lambda s: s["sessions"] >= sessions)
 
     def same(self, ids, got):
         expected = self.expected[tuple(ids)]
@@ -162,9 +166,7 @@ class CpuEngineTest(unittest.TestCase):
             self.assertEqual(320 if ids is SHARED else 0, got["cached"])
 
         self.manager.start()
-        until = time.monotonic() + 30
-        while not self.manager.stats()["sessions"] and time.monotonic() < until:
-            time.sleep(0.05)
+        self.await_connected(6)
         self.restores(engine)
 
         self.manager.process.send_signal(signal.SIGSTOP)

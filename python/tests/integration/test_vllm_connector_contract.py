@@ -323,9 +323,11 @@ class ContractTest(unittest.TestCase):
     """See the module."""
 
     def seed(self):
+        """A source of chance that says with a failure how to run it again."""
         seed = int(SEED) if SEED else random.randrange(1 << 32)
-        print(f"{self.id()} ORBITKV_SEED={seed}", flush=True)
-        return random.Random(seed)
+        rng = random.Random(seed)
+        rng.said = f"ORBITKV_SEED={seed}"
+        return rng
 
     def drained(self, engine):
         gauges = engine.half.gauges
@@ -357,8 +359,9 @@ class ContractTest(unittest.TestCase):
     def test_any_interleaving_keeps_the_contract(self):
         for asynchronous in (False, True):
             for ranks in (1, 2):
-                with self.subTest(asynchronous=asynchronous, ranks=ranks):
-                    engine = Engine(self.seed(), asynchronous, ranks=ranks)
+                rng = self.seed()
+                with self.subTest(rng.said, asynchronous=asynchronous, ranks=ranks):
+                    engine = Engine(rng, asynchronous, ranks=ranks)
                     self.stir(engine, STEPS)
                     counts = engine.counts()
                     self.assertGreater(engine.preemptions, 0, "memory was never short")
@@ -370,8 +373,9 @@ class ContractTest(unittest.TestCase):
         """Numbers 36, 40, 42 and 45 meet here as well: MultiConnector, both orders."""
         for order in ("ours first", "other first"):
             for asynchronous in (False, True):
-                with self.subTest(order=order, asynchronous=asynchronous):
-                    engine = Engine(self.seed(), asynchronous, multi=order)
+                rng = self.seed()
+                with self.subTest(rng.said, order=order, asynchronous=asynchronous):
+                    engine = Engine(rng, asynchronous, multi=order)
                     self.stir(engine, STEPS)
                     self.drained(engine)
 
@@ -393,7 +397,7 @@ class ContractTest(unittest.TestCase):
     def test_a_whole_prompt_is_loaded_and_its_last_token_computed(self):
         engine = self.one_hit(80)
         one = engine.add(80, 1)
-        engine.step()
+        engine.schedule()
         self.assertEqual(RequestStatus.WAITING_FOR_REMOTE_KVS, one.status)
         self.assertEqual(80, one.num_computed_tokens)
         engine.drain()
@@ -404,7 +408,7 @@ class ContractTest(unittest.TestCase):
     def test_an_abort_while_loading_is_reported_once_and_frees_the_pages(self):
         engine = self.one_hit(160)
         one = engine.add(160, 1)
-        engine.step()
+        engine.schedule()
         self.assertEqual(RequestStatus.WAITING_FOR_REMOTE_KVS, one.status)
         engine.scheduler.finish_requests(one.request_id, RequestStatus.FINISHED_ABORTED)
         self.assertLess(engine.free_blocks, engine.blocks - 1, "pages that are being written are not free")
@@ -438,7 +442,7 @@ class ContractTest(unittest.TestCase):
     def test_a_reset_while_loading_is_refused(self):
         engine = self.one_hit(160)
         engine.add(160, 1)
-        engine.step()
+        engine.schedule()
         self.assertFalse(engine.scheduler.reset_prefix_cache(reset_connector=True))
         engine.drain()
         self.drained(engine)

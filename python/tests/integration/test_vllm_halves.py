@@ -72,6 +72,7 @@ class Engine:
         of = family(tp_size=ranks, **more)
         self.pool = Pool(BLOCKS)
         self.half = SchedulerHalf(connected(manager.socket, instance, "scheduler"), of, settings, ranks)
+        assert self.half.wait_for_manager(30)
         self.half.bind_pool(self.pool)
         self.half._pays = lambda lookup, blocks: True  # this engine computes a block in no time
         self.half._pinned_blocks_max = BLOCKS
@@ -290,6 +291,12 @@ class HalvesTest(unittest.TestCase):
         self.assertEqual(0, engine.serve(40))
         self.assertEqual(10, engine.serve(40), "its own, saved since")
         self.assertEqual(10, other.serve(40))
+
+    def test_without_a_manager_a_start_waits_a_moment_and_goes_on(self):
+        with CacheManagerClient("/nowhere/m.sock", "x") as client:
+            started = time.monotonic()
+            self.assertFalse(SchedulerHalf(client, family(), Settings(), 1).wait_for_manager(0.3))
+            self.assertLess(time.monotonic() - started, 20)
 
     def test_many_requests_leave_nothing_behind(self):
         engine = self.engine()

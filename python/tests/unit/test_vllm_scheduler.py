@@ -60,7 +60,7 @@ class FakeManager:
         return not self.is_away
 
     def family(self, of):
-        return types.SimpleNamespace(query=lambda *a, **k: self.query(of, *a, **k), cancel=self.cancelled.append, family=of)
+        return types.SimpleNamespace(query=lambda *a, **k: self.query(of, *a, **k), cancel=self.cancelled.append, open=lambda seconds: True)
 
     def query(self, of, keys, may_wait=False, query_id=None, deadline=None):
         self.clock.now += self.slow
