@@ -135,7 +135,7 @@ class Engine:
         cache = CacheConfig(block_size=TOKENS, enable_prefix_caching=True, prefix_caching_hash_algo="sha256_cbor")
         scheduling = SchedulerConfig(
             max_num_seqs=8, max_num_batched_tokens=256, max_model_len=1024, is_encoder_decoder=False,
-            enable_chunked_prefill=True, async_scheduling=asynchronous, disable_hybrid_kv_cache_manager=False,
+            enable_chunked_prefill=True, async_scheduling=asynchronous,
         )  # fmt: skip
         config = VllmConfig(
             model_config=model, cache_config=cache, scheduler_config=scheduling, device_config=DeviceConfig("cpu"),
