@@ -404,11 +404,10 @@ class FamilyHandle:
                     life.numbers(self.family, until)
                     return True
             except Unavailable:
-                client._check(life)
+                pass
             except OrbitKvError as e:
                 if e.code in MISTAKES:
                     raise
-                client._forget_stale(life, e)
             if time.monotonic() >= until:
                 return False
             time.sleep(0.01)

@@ -75,7 +75,7 @@ def parameters_of(hook: Any) -> str:
         hook = hook.fget
     if isinstance(hook, classmethod):
         hook = hook.__func__
-    marks = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    marks: Dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return " ".join(marks.get(p.kind, "") + p.name for p in inspect.signature(hook).parameters.values())
 
 

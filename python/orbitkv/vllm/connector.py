@@ -35,12 +35,12 @@ _START_SECONDS = 2.0
 
 
 @dataclass
-class OrbitKVMetadata(Step, KVConnectorMetadata):
+class OrbitKVMetadata(Step, KVConnectorMetadata):  # type: ignore[misc]
     """A step's work for the workers."""
 
 
 @dataclass
-class OrbitKVWorkerMetadata(KVConnectorWorkerMetadata):
+class OrbitKVWorkerMetadata(KVConnectorWorkerMetadata):  # type: ignore[misc]
     """What ranks report of a step."""
 
     report: Report
@@ -147,7 +147,7 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
 
     def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:
         assert self._scheduler is not None
-        return self._scheduler.step(scheduler_output)  # type: ignore[return-value]
+        return self._scheduler.step(scheduler_output)
 
     def update_connector_output(self, connector_output: Any) -> None:
         if self._scheduler is None:

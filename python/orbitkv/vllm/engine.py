@@ -107,7 +107,7 @@ def pages_of(kv_caches: Mapping[str, torch.Tensor], blocks: int, block_bytes: in
     if device.type == "cpu":
         return HostPages.at(storage.data_ptr(), storage.nbytes(), layout, tensors[0][1])
     if device.type == "cuda":
-        flat = torch.empty(0, dtype=torch.uint8, device=device).set_(storage)  # type: ignore[arg-type]
+        flat = torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
         return CudaPages(flat, layout)
     raise Refused(f"the KV cache lies on {device}; OrbitKV copies from and to cpu and cuda")
 

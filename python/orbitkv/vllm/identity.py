@@ -59,7 +59,7 @@ def model_folder(model: str, revision: Optional[str]) -> Optional[pathlib.Path]:
     if os.path.isdir(model):
         return pathlib.Path(model)
     try:
-        from huggingface_hub import try_to_load_from_cache  # type: ignore[import-not-found]
+        from huggingface_hub import try_to_load_from_cache
 
         found = try_to_load_from_cache(model, "config.json", revision=revision)
     except (ImportError, ValueError):

@@ -16,7 +16,10 @@ class Buffer(Protocol):
 
 
 class Pages(Protocol):
-    """The engine's pages on one device. Used by two threads, one that reads and one that writes."""
+    """The engine's pages on one device. Used by two threads, one that reads and one that writes.
+
+    Buffers are those that :meth:`buffer` has made.
+    """
 
     layout: BlockLayout
 
@@ -26,10 +29,10 @@ class Pages(Protocol):
     def mark(self) -> Any:
         """Where the engine's computation is now; a copy *after* it sees what was computed, and overtakes no reader."""
 
-    def read(self, pages: Sequence[int], into: Buffer, after: Any) -> None:
+    def read(self, pages: Sequence[int], into: Any, after: Any) -> None:
         """Copies pages into a buffer; they may be reused when this returns."""
 
-    def write(self, pages: Sequence[int], source: Buffer, after: Any) -> None:
+    def write(self, pages: Sequence[int], source: Any, after: Any) -> None:
         """Copies from a buffer into pages; the blocks are there when this returns."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
 from prometheus_client import Counter
@@ -33,8 +33,10 @@ COUNTERS: Dict[str, str] = {
 
 
 @dataclass
-class OrbitKVStats(KVConnectorStats):
+class OrbitKVStats(KVConnectorStats):  # type: ignore[misc]
     """Sums by name."""
+
+    data: Dict[str, Any] = field(default_factory=dict)
 
     def reset(self) -> None:
         self.data = {}
@@ -56,7 +58,7 @@ def stats_of(counts: Dict[str, int]) -> Optional[OrbitKVStats]:
     return OrbitKVStats(data=dict(counts)) if counts else None
 
 
-class OrbitKVPromMetrics(KVConnectorPromMetrics):
+class OrbitKVPromMetrics(KVConnectorPromMetrics):  # type: ignore[misc]
     """``vllm:orbitkv_<name>_total`` for each number."""
 
     def __init__(
