@@ -12,6 +12,7 @@ import random
 import shutil
 import signal
 import tempfile
+import time
 import unittest
 
 try:
@@ -89,7 +90,7 @@ class CpuEngineTest(unittest.TestCase):
         cls.manager.await_stats(lambda s: s["saved_blocks"] >= blocks and s["nvme_queued_blocks"] == 0)
         cls.manager.await_stats(lambda s: s["written_position"] >= s["accepted_position"])
 
-    def engine(self, environment=None, policy="recompute", **extra):
+    def engine(self, environment=None, policy="recompute", options=None, **extra):
         self.trace = self.folder / f"{self.id()}.trace"
         engine = EngineProcess(
             self.folder / f"{self.id()}.log",
@@ -97,6 +98,7 @@ class CpuEngineTest(unittest.TestCase):
             kv_transfer_config=self.connector(policy, **extra),
             **{
                 **ONE_PROCESS,
+                **(options or {}),
                 "environment": {**ONE_PROCESS["environment"], "ORBITKV_TEST_TRACE": str(self.trace), **(environment or {})},
             },
         )
@@ -220,6 +222,25 @@ class CpuEngineTest(unittest.TestCase):
                 return list(self.saved)[at + block]
             at += self.blocks_of(other) - (10 if other is SHARED else 0)
         raise AssertionError("no such prompt")
+
+    def test_preempted_requests_give_the_same_tokens_and_a_killed_engine_holds_nothing(self):
+        """LONG, WHOLE and SHORT fill 40 blocks, and need more as soon as they generate."""
+        engine = self.engine(options={"num_gpu_blocks_override": 41, "max_model_len": 1024})
+        for ids, got in zip(PROMPTS, engine.generate(*PROMPTS)):
+            self.same(ids, got)
+        metrics = engine.metrics()
+        self.assertGreater(metrics["vllm:num_preemptions"], 0)
+        self.assertGreater(metrics["vllm:orbitkv_load_bytes"], 0)
+        for key, said in lines(self.trace, "loaded").items():
+            self.assertEqual(self.saved[key]["crc"], said["crc"], f"block {key} came back with other bytes")
+        until = time.monotonic() + 30
+        while not engine.ask(do="reset")["reset"]:
+            self.assertLess(time.monotonic(), until, "pages are left pinned")
+            time.sleep(0.1)
+        engine.tell(do="generate", prompts=[LONG, WHOLE])
+        time.sleep(0.2)
+        engine.kill()
+        self.drained()
 
     def test_save_only_saves_and_never_asks(self):
         before = self.manager.stats()
