@@ -408,8 +408,8 @@ class SchedulerHalf:
         self._failed.pop(name, None)
         self._sources.pop(name, None)
         tracked = self._tracked.pop(name, None)
-        if tracked is None or name in self._loading:
-            return  # what is still being loaded is stored already, and not there yet
+        if tracked is None:
+            return
         computed = min(tracked.computed, request.num_computed_tokens - getattr(request, "num_in_flight_tokens", 0))
         left = self._offer(tracked, pages, max(0, computed) // self._block_tokens)
         self.counters.add("save_blocks_no_room", left)

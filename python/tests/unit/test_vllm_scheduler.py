@@ -381,7 +381,7 @@ class SchedulerHalfTest(unittest.TestCase):
         self.assertEqual([], self.half.step(output()).saves)
         other = request("b", 16, prompt=1)  # it ran, was preempted, and is loaded by somebody else into other pages
         self.half.matched_tokens(other, 0)
-        self.assertEqual(1, len(self.half.step(output({"b": 8}, {"b": [1, 2, 3, 4]})).saves))
+        self.assertEqual([], self.half.step(output({"b": 8}, {})).saves)
         self.half.matched_tokens(other, 0)
         self.half.allocated(other, [5, 6, 7, 8], 0)
         other.num_computed_tokens = 16
@@ -437,7 +437,11 @@ class SchedulerHalfTest(unittest.TestCase):
         self.assertEqual([(1, 2, 3, 4), (1, 2)], [load.pages for load in self.half.step(output()).loads])
         self.half.reported(Report({}, {"a": 0}), {"a"}, {"a"})
         self.assertEqual((0, False), self.half.matched_tokens(one, 0))
-        self.half.finished(one, [])
+        self.half.allocated(one, [1, 2, 3, 4], 0)
+        saves = self.half.step(output({"a": 16}, {"a": [1, 2, 3, 4]})).saves
+        self.assertEqual([(1, 2, 3, 4)], [save.pages for save in saves], "what was missing is saved anew")
+        self.half.reported(Report({save.number: SaveReport(4, 4, 0, 7) for save in saves}), (), ())
+        self.half.finished(one, [1, 2, 3, 4])
         self.drained()
 
     def test_an_aborted_load_is_waited_for_and_never_saved(self):
