@@ -10,7 +10,7 @@ import logging
 import time
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..client import CacheManagerClient, FamilyHandle
 from ..errors import OrbitKvError
@@ -28,7 +28,6 @@ _TROUBLE = (OrbitKvError, OSError, ValueError)
 
 SAVE_BLOCKS_MAX = 1024
 KEYS_MAX = 16_384
-LOADS_FAILED_MAX = 2
 _QUIET_STEPS = 3
 
 
@@ -79,10 +78,9 @@ class _Lookup:
 
 @dataclass
 class _Loading:
-    """A load that is on its way: its lease, where in the prompt it begins, and the keys of its blocks."""
+    """A load that is on its way: its lease, and the keys of its blocks."""
 
     match: Match
-    first: int
     keys: List[bytes]
     renewed: float
 
@@ -95,14 +93,6 @@ class _Pinned:
     blocks: List[Any]
     keys: List[bytes]
     report: Optional[SaveReport] = None
-
-
-@dataclass
-class _Failed:
-    """Loads of a request that failed, and the first block that is not to be asked for again."""
-
-    times: int = 0
-    limit: int = 1 << 62
 
 
 @dataclass
@@ -145,7 +135,7 @@ class SchedulerHalf:
         self._tracked: Dict[str, _Tracked] = {}
         self._lookups: Dict[str, _Lookup] = {}
         self._loading: Dict[str, _Loading] = {}
-        self._failed: Dict[str, _Failed] = {}
+        self._failed: Set[str] = set()
         self._loads: List[Load] = []
         self._saves: List[Save] = []
         self._pinned: Dict[int, _Pinned] = {}
@@ -190,11 +180,12 @@ class SchedulerHalf:
             return 0, False
         if getattr(request, "skip_reading_prefix_cache", False):
             return 0, False
-        failed = self._failed.get(name)
+        if name in self._failed:
+            # vLLM counts the pages of a load that failed as still spoken for. Another load of the same request may then wait for
+            # itself, and hold up everybody behind it; what is computed does not have to fit beside them.
+            return 0, False
         first = computed_tokens // self._block_tokens
         end = min(len(request.block_hashes), request.num_tokens // self._block_tokens)
-        if failed is not None:
-            end = 0 if failed.times >= LOADS_FAILED_MAX else min(end, failed.limit)
         lookup = self._lookups.get(name)
         if lookup is not None and (first < lookup.first or lookup.asked < end):
             self._drop(name)  # the engine's own hit shrank, or the prompt grew: other keys
@@ -320,7 +311,7 @@ class SchedulerHalf:
             )
         )  # fmt: skip
         keys = [key_of(h) for h in request.block_hashes[lookup.local : lookup.local + count]]
-        self._loading[name] = _Loading(match, lookup.local, keys, self._clock())
+        self._loading[name] = _Loading(match, keys, self._clock())
         shards = max(1, self._family.shards)
         on_drives = min(external_tokens, match.drive_blocks * self._block_tokens // shards)
         self._sources[name] = (external_tokens - on_drives, on_drives)
@@ -405,7 +396,7 @@ class SchedulerHalf:
         """A request has ended, however; its pages go back to the engine after this."""
         name = request.request_id
         self._drop(name)
-        self._failed.pop(name, None)
+        self._failed.discard(name)
         self._sources.pop(name, None)
         tracked = self._tracked.pop(name, None)
         if tracked is None:
@@ -445,8 +436,6 @@ class SchedulerHalf:
             for name, block in report.missed.items():
                 loading = self._loading.get(name)
                 if loading is not None:
-                    failed_before = self._failed.setdefault(name, _Failed())
-                    failed_before.limit = min(failed_before.limit, loading.first + block)
                     self._known.forget(loading.keys[block:])  # what is computed instead is to be saved anew
         for name in received:
             loading = self._loading.pop(name, None)
@@ -455,9 +444,7 @@ class SchedulerHalf:
             if name in failed:
                 self.counters.add("loads_failed")
                 if name in self._tracked:
-                    self._failed.setdefault(name, _Failed()).times += 1
-                else:
-                    self._failed.pop(name, None)
+                    self._failed.add(name)
                 self._release(loading.match)
             else:
                 loading.match.lease = 0  # the workers have told the manager that they are done
