@@ -66,7 +66,7 @@ def main():
             answer = {"reset": engine.reset_prefix_cache(reset_connector=told.get("connector", False))}
         elif told["do"] == "metrics":
             for metric in engine.get_metrics():
-                if hasattr(metric, "value") and any(part in metric.name for part in ("orbitkv", "prefix_cache", "preempt")):
+                if hasattr(metric, "value") and any(part in metric.name for part in ("orbitkv", "prefix_cache")):
                     answer[metric.name] = answer.get(metric.name, 0) + metric.value
         print(json.dumps(answer), file=answers, flush=True)
 

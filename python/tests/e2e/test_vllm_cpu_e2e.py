@@ -224,13 +224,12 @@ class CpuEngineTest(unittest.TestCase):
             at += self.blocks_of(other) - (10 if other is SHARED else 0)
         raise AssertionError("no such prompt")
 
-    def test_preempted_requests_give_the_same_tokens_and_a_killed_engine_holds_nothing(self):
-        """LONG, WHOLE and SHORT fill 40 blocks, and need more as soon as they generate."""
+    def test_requests_that_wait_for_memory_give_the_same_tokens_and_a_killed_engine_holds_nothing(self):
+        """All prompts at once, in 40 blocks, of which they need 60: leases last while requests wait."""
         engine = self.engine(options={"num_gpu_blocks_override": 41, "max_model_len": 1024})
         for ids, got in zip(PROMPTS, engine.generate(*PROMPTS)):
             self.same(ids, got)
         metrics = engine.metrics()
-        self.assertGreater(metrics["vllm:num_preemptions"], 0)
         self.assertGreater(metrics["vllm:orbitkv_load_bytes"], 0)
         for key, said in lines(self.trace, "loaded").items():
             self.assertEqual(self.saved[key]["crc"], said["crc"], f"block {key} came back with other bytes")
