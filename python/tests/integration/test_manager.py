@@ -17,7 +17,7 @@ import unittest
 from orbitkv import Code, OrbitKvError, wire
 from orbitkv.channel import Channel
 
-from .manager_process import BINARY, BLOCK_BYTES, ROOT, ManagerProcess, family, keys_of, payload
+from .manager_process import BINARY, BLOCK_BYTES, BLOCK_TOKENS, ROOT, ManagerProcess, family, keys_of, payload
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 SEED = int(os.environ.get("ORBITKV_SEED", random.randrange(1 << 32)))
@@ -527,6 +527,31 @@ class LivesTest(unittest.TestCase):
         self.assertEqual(40, match.restore(into))
         self.assertEqual(payload(keys), bytes(into))
         self.assertEqual(client._life.welcome.staging_bytes, client._life.ranges.free_bytes())
+
+    def test_reported_LMCache_4759_the_first_large_restore_after_a_restart_ends(self):
+        """100,000 tokens, by an engine that has just come, from a manager that has just come: at its deadline at the latest."""
+        manager = self.manager("--hint-value-size", "4kb", pool="64mb")
+        client = self.client(manager)
+        blocks, watchdog = 100_000 // BLOCK_TOKENS, 5.0
+        keys = keys_of(24, blocks)
+        blocks_bytes = payload(keys, 4096)
+        saved = client.family(family(block_bytes=4096)).save(keys, blocks_bytes, deadline=60.0)
+        self.assertEqual(blocks, saved.accepted)
+        self.assertTrue(client.sync(saved.position, durable=True, timeout=60))
+        client.close()
+        manager.kill()
+        manager.start()
+        engine = self.client(manager, instance="engine")
+        chat = engine.family(family(block_bytes=4096))
+        into = bytearray(blocks * 4096)
+        restored, until = 0, time.monotonic() + 60
+        while restored < blocks and time.monotonic() < until:
+            began = time.monotonic()
+            with chat.query(keys) as match:
+                restored = match.restore(into, deadline=watchdog) if match else 0
+            self.assertLess(time.monotonic() - began, watchdog + 1.0)
+        self.assertEqual(blocks, restored)
+        self.assertEqual(blocks_bytes, into)
 
     def test_a_query_may_wait_for_the_drive(self):
         manager = self.manager()
