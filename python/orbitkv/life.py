@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import mmap
 import os
 import select
 import threading
 import time
-from typing import Dict, Tuple
+from typing import Deque, Dict, Tuple
 
 from . import wire
 from .channel import Channel
@@ -54,6 +55,7 @@ class Life:
             for descriptor in self.transfer.descriptors:
                 os.close(descriptor)
         self.ranges = Ranges(welcome.staging_bytes)
+        self.given_up: Deque[int] = collections.deque()  #: saves that were begun, and that the manager is to forget
         self._families: Dict[bytes, Tuple[int, int]] = {}
         self._opening = threading.Lock()
 

@@ -406,6 +406,8 @@ class SharedManagerTest(unittest.TestCase):
                 channel = None
             if number % 500 == 0:
                 self.assertEqual(4, self.chat.query(keys, query_id=1).blocks, f"frame {number}")
+            if number == FUZZED_FRAMES // 10:
+                early = self.manager.stats()["resident_bytes"]
         if channel is not None:
             channel.close()
         self.assertGreater(answered, FUZZED_FRAMES // 2)
@@ -414,6 +416,7 @@ class SharedManagerTest(unittest.TestCase):
         self.assertGreater(after["requests_refused"], before["requests_refused"])
         self.assertLess(after["open_files"], before["open_files"] + 8)
         self.assertLess(after["session_bytes"], before["session_bytes"] + (1 << 20))
+        self.assertLess(after["resident_bytes"], early + (128 << 20))  # of a heap of 1 GiB that is touched bit by bit
 
     def whole_frame(self, connection):
         data = b""
@@ -546,6 +549,41 @@ class LivesTest(unittest.TestCase):
             self.assertLess(time.monotonic(), until)
         self.assertLess(len(wire.poll(1, 2, 3)), 40)  # reported_pegaflow_131: asking again resends no keys
         self.assertEqual((24, 24, 0), (match.blocks, match.host_blocks, match.drive_blocks))
+
+    def test_a_save_takes_as_many_turns_as_it_needs(self):
+        """Two turns are on their way at once where staging has room for both, one after the other where it hasn't."""
+        for staging, size, blocks in (("64mb", BLOCK_BYTES, 200), ("1mb", BLOCK_BYTES, 23), ("1mb", 1 << 20, 3)):
+            with self.subTest(staging=staging, size=size):
+                options = ("--hint-value-size", "1mb", "--ssd-write-policy", "reuse")  # no drive that could be behind
+                manager = self.manager("--staging-size", staging, *options, pool="64mb")
+                client = self.client(manager)
+                chat = client.family(family(block_bytes=size))
+                keys = keys_of(31, blocks)
+                there = chat.save(keys[:64], payload(keys[:64], size))
+                self.assertEqual(2, there.accepted)
+                saved = chat.save(keys, payload(keys, size))
+                self.assertEqual((2, blocks - 2, 0), (saved.present, saved.accepted, saved.dropped), saved)
+                into = bytearray(blocks * size)
+                with chat.query(keys) as match:
+                    self.assertEqual(blocks, match.restore(into))
+                self.assertEqual(payload(keys, size), bytes(into))
+                self.assertEqual(client._life.welcome.staging_bytes, client._life.ranges.free_bytes())
+                self.assertFalse(client._life.given_up)
+
+    def test_saves_that_were_given_up_are_forgotten(self):
+        """More of them than the manager keeps: each was begun and could not be ended while the manager stood still."""
+        manager = self.manager()
+        client = self.client(manager)
+        chat = client.family(family())
+        life = client._life
+        for prompt in range(70):
+            keys = keys_of(100 + prompt, 2)
+            begun = chat._begin(life, keys, 0, None, soon())
+            self.assertTrue(begun.save, begun)
+            life.given_up.append(begun.save)
+            if prompt % 20 == 19:
+                self.assertEqual(2, chat.save(keys, payload(keys)).accepted)
+                self.assertFalse(life.given_up)
 
     def test_reported_LMCache_4123_a_stopped_manager_holds_nobody_up(self):
         manager = self.manager()
