@@ -93,7 +93,7 @@ class Floor:
         got = self._socket.recv(_MESSAGE_BYTES, socket.MSG_WAITALL)
         if len(got) != _MESSAGE_BYTES:
             raise NoManager("OKV-804: bench floor ended by itself")
-        return _NUMBER.unpack_from(got)[0] / 1e9
+        return float(_NUMBER.unpack_from(got)[0] / 1e9)
 
     def close(self) -> None:
         self._socket.close()

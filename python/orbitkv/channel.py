@@ -44,6 +44,7 @@ class Channel:
         self._ops = itertools.count(1)
         self.next_op: Callable[[], int] = self._ops.__next__  #: a number for a request; any thread
         self.broken = False
+        self.on_late_answer: Optional[Callable[[wire.Frame], None]] = None  #: is shown answers that nobody waits for
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._send_some = self.socket.send
         self._receive_into = self.socket.recv_into
@@ -183,7 +184,7 @@ class Channel:
                     self._have += self._view[:got]
                 received = self._receive(deadline)
                 while received.op != op:
-                    self._late.pop(received.op, _nothing)()
+                    self._came_late(received)
                     received = self._receive(deadline)
             except (BlockingIOError, TimeoutError):
                 self._late[op] = on_late or _nothing
@@ -234,7 +235,12 @@ class Channel:
                     raise OSError("the manager closed the connection")
                 self._have += self._view[:got]
             else:
-                self._late.pop(frame.op, _nothing)()
+                self._came_late(frame)
+
+    def _came_late(self, frame: wire.Frame) -> None:
+        self._late.pop(frame.op, _nothing)()
+        if self.on_late_answer is not None:
+            self.on_late_answer(frame)
 
     def _answer(self, frame: wire.Frame) -> wire.Frame:
         if frame.template == wire.ERROR:

@@ -506,8 +506,8 @@ class FamilyHandle:
                 total = _add(total, SaveOutcome(present=some - len(turn.sources)))
                 done += some
                 if not turn.take(life.ranges) and filled is not None:
-                    last, filled = filled, None
-                    total = _add(total, self._commit(life, last, until, None))
+                    first, filled = filled, None
+                    total = _add(total, self._commit(life, first, until, None))
                     turn.take(life.ranges)
                 if turn.start is None or total.dropped:
                     self._give_up(life, turn, until)
@@ -525,8 +525,8 @@ class FamilyHandle:
                     self._give_up(life, turn, until)
                     total = _add(total, SaveOutcome(dropped=len(turn.sources)))
             if filled is not None:
-                last, filled = filled, None
-                total = _add(total, self._commit(life, last, until, None))
+                first, filled = filled, None
+                total = _add(total, self._commit(life, first, until, None))
         finally:
             if filled is not None:
                 self._give_up(life, filled, until)

@@ -56,8 +56,16 @@ class Life:
                 os.close(descriptor)
         self.ranges = Ranges(welcome.staging_bytes)
         self.given_up: Deque[int] = collections.deque()  #: saves that were begun, and that the manager is to forget
+        self.transfer.on_late_answer = self._note_late
         self._families: Dict[bytes, Tuple[int, int]] = {}
         self._opening = threading.Lock()
+
+    def _note_late(self, frame: wire.Frame) -> None:
+        """A save that was begun behind its deadline: nobody goes on with it."""
+        if frame.template == wire.SAVE_GRANTED:
+            save = wire.granted(frame).save
+            if save:
+                self.given_up.append(save)
 
     @property
     def is_over(self) -> bool:

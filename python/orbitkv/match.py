@@ -33,6 +33,14 @@ class Match:
         overtaken: blocks that moved behind a copy so far.
     """
 
+    lease: int
+    restore_micros: int
+    blocks: int
+    host_blocks: int
+    drive_blocks: int
+    _retry_ms: int
+    _status: int
+
     __slots__ = (
         "_client",
         "_family",

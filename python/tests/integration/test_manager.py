@@ -570,20 +570,24 @@ class LivesTest(unittest.TestCase):
                 self.assertEqual(client._life.welcome.staging_bytes, client._life.ranges.free_bytes())
                 self.assertFalse(client._life.given_up)
 
-    def test_saves_that_were_given_up_are_forgotten(self):
-        """More of them than the manager keeps: each was begun and could not be ended while the manager stood still."""
+    def test_saves_that_nobody_went_on_with_are_forgotten(self):
+        """More of them than the manager keeps: each was begun while it stood still, and its answer came too late."""
         manager = self.manager()
         client = self.client(manager)
         chat = client.family(family())
-        life = client._life
         for prompt in range(70):
-            keys = keys_of(100 + prompt, 2)
-            begun = chat._begin(life, keys, 0, None, soon())
-            self.assertTrue(begun.save, begun)
-            life.given_up.append(begun.save)
-            if prompt % 20 == 19:
-                self.assertEqual(2, chat.save(keys, payload(keys)).accepted)
-                self.assertFalse(life.given_up)
+            keys = keys_of(100 + prompt, 1)
+            manager.process.send_signal(signal.SIGSTOP)
+            self.await_stopped(manager.process.pid)
+            self.assertEqual("UNAVAILABLE", chat.save(keys, payload(keys), deadline=0.01).reason)
+            manager.process.send_signal(signal.SIGCONT)
+            until = time.monotonic() + 60
+            saved = chat.save(keys, payload(keys))
+            while saved.reason == "UNAVAILABLE":  # the late answer is still to come
+                self.assertLess(time.monotonic(), until)
+                saved = chat.save(keys, payload(keys))
+            self.assertEqual((1, ""), (saved.accepted + saved.present, saved.reason), f"after {prompt} of them")
+        self.assertEqual(1, client.connects)
 
     def test_reported_LMCache_4123_a_stopped_manager_holds_nobody_up(self):
         manager = self.manager()
