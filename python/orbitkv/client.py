@@ -363,7 +363,7 @@ class FamilyHandle:
     def __init__(self, client: CacheManagerClient, family: Family) -> None:
         self._client = client
         self.family = family
-        self._life: Optional[Life] = None
+        self._life_token: Optional[object] = None  # not the life itself, whose memory would stay mapped behind its end
         self._number = 0
 
     def query(
@@ -398,7 +398,7 @@ class FamilyHandle:
         if life is None:
             return Match(client, None, self.family, keys, number, None)
         try:
-            family = self._number if life is self._life else self._number_in(life, until)
+            family = self._number if life.token is self._life_token else self._number_in(life, until)
             control = life.control
             op = control.next_op()
             frame = wire.query(op, life.epoch, number, family, may_wait, keys)
@@ -419,7 +419,7 @@ class FamilyHandle:
         """The family's number on the connection for queries, kept for those that follow."""
         number, _ = life.numbers(self.family, until)
         self._number = number
-        self._life = life  # last: another thread may be asking meanwhile
+        self._life_token = life.token  # last: another thread may be asking meanwhile
         return number
 
     def prefetch(self, keys: bytes, query_id: Optional[int] = None) -> int:

@@ -121,6 +121,7 @@ class Match:
         if self.lease:
             self._on_lease(wire.release)
             self.lease = 0
+        self._life = None  # its memory is not to stay mapped for a match that nobody needs any more
 
     def _on_lease(self, make: Any) -> bool:
         if not self.lease or self._life is not self._client._life:

@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import gc
 import mmap
 import os
 import random
@@ -506,6 +507,31 @@ class LivesTest(unittest.TestCase):
                 self.assertEqual(16, match.restore(into))
                 self.assertEqual(payload(keys), bytes(into))
         self.assertEqual(3, client.connects)
+
+    def test_memory_of_a_dead_manager_is_given_back_at_once(self):
+        """Not only when Python looks for circles: pools of dead managers would take the place of the new one's."""
+
+        def mapped():
+            with open("/proc/self/maps") as maps:
+                return {line.split()[4] for line in maps if "/memfd:orbitkv" in line}
+
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        before = mapped()
+        manager = self.manager()
+        client = self.client(manager)
+        chat = client.family(family())
+        keys = keys_of(32, 4)
+        chat.save(keys, payload(keys))
+        with chat.query(keys) as match:
+            self.assertEqual(4, match.restore(bytearray(4 * BLOCK_BYTES)))
+        self.assertEqual(3, len(mapped() - before))
+        manager.kill()
+        until = time.monotonic() + 30
+        while mapped() - before:
+            self.assertLess(time.monotonic(), until, "still mapped")
+            time.sleep(0.01)
 
     def test_blocks_come_from_the_drive(self):
         manager = self.manager()
