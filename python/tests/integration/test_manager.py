@@ -406,7 +406,11 @@ class SharedManagerTest(unittest.TestCase):
                 channel.close()
                 channel = None
             if number % 500 == 0:
-                self.assertEqual(4, self.chat.query(keys, query_id=1).blocks, f"frame {number}")
+                began = time.monotonic()
+                found = self.chat.query(keys, query_id=1).blocks
+                if found != 4:
+                    took = time.monotonic() - began
+                    self.fail(f"frame {number}: {found} blocks found after {took:.3f} s, {self.manager.stats()}")
             if number == FUZZED_FRAMES // 10:
                 early = self.manager.stats()["resident_bytes"]
         if channel is not None:
