@@ -169,7 +169,10 @@ class Side:
         until = time.monotonic() + _SECONDS
         while self.client.stats().get("nvme_queued_blocks", 1):
             if time.monotonic() > until:
-                raise NoManager(f"OKV-105: after {_SECONDS:.0f} s blocks are still on their way to the drive below {tempfile.gettempdir()}")
+                raise NoManager(
+                    f"OKV-105: after {_SECONDS:.0f} s blocks are still on their way to the drive below"
+                    f" {tempfile.gettempdir()}; name another folder with TMPDIR"
+                )
             time.sleep(0.05)
 
     def close(self) -> None:

@@ -584,7 +584,7 @@ class FamilyHandle:
         self._end_given_up(life, until)
 
     def _end_given_up(self, life: Life, until: float) -> None:
-        """Tells the manager, which keeps no more than 64 begun saves of a session; those it does not hear of wait for the next save."""
+        """Tells the manager, which keeps no more than 64 begun saves of a session; the next save tells the rest."""
         while life.given_up:
             save = life.given_up.popleft()
             told = self._tried(

@@ -147,9 +147,10 @@ def open_family(op: int, epoch: int, family: bytes) -> bytes:
 
 def query(op: int, epoch: int, query_id: int, family: int, may_pend: bool, keys: bytes) -> bytes:
     size = len(keys)
-    return (
-        _pack_query(_QUERY_REST + size, _QUERY_BYTES, QUERY, SCHEMA, SCHEMA_VERSION, op, epoch, query_id, family, may_pend, size) + keys
+    head = _pack_query(
+        _QUERY_REST + size, _QUERY_BYTES, QUERY, SCHEMA, SCHEMA_VERSION, op, epoch, query_id, family, may_pend, size
     )
+    return head + keys
 
 
 def poll(op: int, epoch: int, query_id: int) -> bytes:
