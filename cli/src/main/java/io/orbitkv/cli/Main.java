@@ -57,6 +57,7 @@ public final class Main implements Runnable {
 
     /** Runs one command and ends the process with its exit code. */
     public static void main(String[] args) {
+        NativeLibraries.use(System.getProperty(NativeLibraries.FOLDER));
         int exitCode = commandLine(args).execute(args);
         System.out.flush();
         System.err.flush();
