@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import array
+import itertools
 import os
 import socket
 import struct
 import threading
-import time
-from typing import Callable, Dict, List, Optional, Tuple
+from time import monotonic as _now
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from . import wire
 from .errors import Code, OrbitKvError, Unavailable
@@ -18,6 +19,10 @@ _TIMEVAL = struct.Struct("@ll")
 _RECEIVE_BYTES = 64 << 10
 _CLOSE_ENOUGH = 0.0005
 _DESCRIPTORS = 3
+_NOW = socket.MSG_DONTWAIT
+_LOOK_SECONDS = 50e-6  # a query takes half of that where both sides have a processor
+_REST = 16
+_ALONE = (os.cpu_count() or 1) == 1
 
 
 class Channel:
@@ -34,12 +39,18 @@ class Channel:
         self._buffer = bytearray(_RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
         self._timeout = -1.0
-        self._next_op = 1
+        self._look_seconds = 0.0 if _ALONE else _LOOK_SECONDS
+        self._rest = 0
+        self._ops = itertools.count(1)
+        self.next_op: Callable[[], int] = self._ops.__next__  #: a number for a request; any thread
         self.broken = False
+        self.on_late_answer: Optional[Callable[[wire.Frame], None]] = None  #: is shown answers that nobody waits for
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._send_some = self.socket.send
+        self._receive_into = self.socket.recv_into
         descriptors: List[int] = []
         try:
-            self.socket.settimeout(max(0.001, deadline - time.monotonic()))
+            self.socket.settimeout(max(0.001, deadline - _now()))
             self.socket.connect(path)
             self._require_own_user()
             self.socket.settimeout(None)
@@ -67,14 +78,14 @@ class Channel:
     def _greet(
         self, role: int, instance: str, client: str, wants_memory: bool, deadline: float
     ) -> Tuple[wire.Frame, List[int]]:
-        op = self.next_op()
+        op = next(self._ops)
         try:
-            self._send(wire.hello(op, role, wants_memory, instance, client), deadline)
+            self._send_rest(wire.hello(op, role, wants_memory, instance, client), 0, deadline)
         except BrokenPipeError:
             pass  # refused before it was read: why, stands in the answer
         if not wants_memory:
             return self._answer(self._receive(deadline)), []
-        self._set_timeout(deadline)
+        self._set_timeout(deadline - _now())
         numbers = array.array("i")
         data, controls, _, _ = self.socket.recvmsg(
             _RECEIVE_BYTES, socket.CMSG_SPACE(_DESCRIPTORS * numbers.itemsize), socket.MSG_CMSG_CLOEXEC
@@ -92,13 +103,12 @@ class Channel:
                 os.close(descriptor)
             raise
 
-    def next_op(self) -> int:
-        op = self._next_op
-        self._next_op = op + 1
-        return op
-
     def call(
-        self, make: Callable[[int, int], bytes], deadline: float, on_late: Optional[Callable[[], None]] = None
+        self,
+        make: Callable[[int, int], bytes],
+        deadline: float,
+        on_late: Optional[Callable[[], None]] = None,
+        meanwhile: Optional[Callable[[], None]] = None,
     ) -> wire.Frame:
         """Sends a request and waits for its answer.
 
@@ -107,12 +117,36 @@ class Channel:
             deadline: ``time.monotonic()`` at which it ends, whatever happens.
             on_late: called once the manager has certainly nothing more to do with the request, where that is behind
                 the deadline.
+            meanwhile: is done between request and answer; throws nothing.
 
         Raises:
             Unavailable: no answer in time, or no connection.
             OrbitKvError: what the manager answered.
         """
-        if self.broken or not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        op = next(self._ops)
+        try:
+            frame = make(op, self.epoch)
+        except struct.error as e:
+            if on_late:
+                on_late()
+            raise out_of_range(e) from e
+        return self._exchange(op, frame, deadline, on_late, meanwhile, None)  # type: ignore[return-value]
+
+    def ask(self, op: int, frame: bytes, deadline: float, answer: wire.Fixed) -> Tuple[Any, ...]:
+        """As :meth:`call`, for answers whose fixed part says all: their fields. The frame has a number of :meth:`next_op`."""
+        return self._exchange(op, frame, deadline, None, None, answer)  # type: ignore[return-value]
+
+    def _exchange(
+        self,
+        op: int,
+        frame: bytes,
+        deadline: float,
+        on_late: Optional[Callable[[], None]],
+        meanwhile: Optional[Callable[[], None]],
+        answer: Optional[wire.Fixed],
+    ) -> Union[wire.Frame, Tuple[Any, ...]]:
+        """The straight path is one send that never waits and one receive that the kernel ends in time (decision 0029)."""
+        if self.broken or not self._enter(deadline):
             if on_late:
                 on_late()
             raise Unavailable("the connection is lost or in use")
@@ -120,24 +154,43 @@ class Channel:
         try:
             if self._late:
                 self._take_late()
-            if time.monotonic() >= deadline:
-                raise Unavailable("the deadline is over")
-            op = self.next_op()
-            try:
-                frame = make(op, self.epoch)
-            except struct.error as e:
-                raise OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: a number is out of its range: {e}") from e
             sent = True
-            self._send(frame, deadline)
-            while True:
-                try:
-                    answer = self._receive(deadline)
-                except TimeoutError:
-                    self._late[op] = on_late or _nothing
-                    raise Unavailable("the manager did not answer in time") from None
-                if answer.op == op:
-                    return self._answer(answer)
-                self._late.pop(answer.op, _nothing)()
+            try:
+                gone = self._send_some(frame, _NOW)
+            except BlockingIOError:
+                gone = 0
+            if gone < len(frame):
+                self._send_rest(frame, gone, deadline)
+            try:
+                if meanwhile is not None:
+                    meanwhile()
+                if not self._have:
+                    left = deadline - _now()
+                    if not -_CLOSE_ENOUGH < self._timeout - left < _CLOSE_ENOUGH:
+                        self._set_timeout(left)
+                    got = 0
+                    if self._rest:
+                        self._rest -= 1
+                    elif answer is not None:
+                        got = self._look(left)
+                    if not got:
+                        got = self._receive_into(self._buffer)
+                    if answer is not None and got == answer.size and self._buffer.startswith(answer.head):
+                        fields = answer.unpack_from(self._buffer, wire.MESSAGE)
+                        if fields[0] == op:
+                            return fields
+                    if not got:
+                        raise ConnectionResetError("the manager closed the connection")
+                    self._have += self._view[:got]
+                received = self._receive(deadline)
+                while received.op != op:
+                    self._came_late(received)
+                    received = self._receive(deadline)
+            except (BlockingIOError, TimeoutError):
+                self._late[op] = on_late or _nothing
+                raise Unavailable("the manager did not answer in time") from None
+            received = self._answer(received)
+            return received if answer is None else answer.of(received)
         except (OSError, ValueError, struct.error) as e:
             self.fail()
             raise Unavailable(str(e)) from e
@@ -145,6 +198,29 @@ class Channel:
             self._lock.release()
             if not sent and on_late:
                 on_late()
+
+    def _look(self, left: float) -> int:
+        """Looks for an answer for a moment before it sleeps, since waking up takes as long as a query; 0 where none came.
+
+        Where it came later than that, the next ones sleep at once: a manager that is slow, or has no processor, is not
+        helped by a client that keeps one busy.
+        """
+        until = _now() + min(left, self._look_seconds)
+        while True:
+            try:
+                return self._receive_into(self._buffer, 0, _NOW)
+            except BlockingIOError:
+                if _now() >= until:
+                    self._rest = _REST
+                    return 0
+
+    def _enter(self, deadline: float) -> bool:
+        """Waits for its turn; whether there is time left."""
+        if self._lock.acquire(False) or self._lock.acquire(timeout=max(0.0, deadline - _now())):
+            if _now() < deadline:
+                return True
+            self._lock.release()
+        return False
 
     def _take_late(self) -> None:
         """Takes answers that were waited for in vain, without waiting."""
@@ -159,7 +235,12 @@ class Channel:
                     raise OSError("the manager closed the connection")
                 self._have += self._view[:got]
             else:
-                self._late.pop(frame.op, _nothing)()
+                self._came_late(frame)
+
+    def _came_late(self, frame: wire.Frame) -> None:
+        self._late.pop(frame.op, _nothing)()
+        if self.on_late_answer is not None:
+            self.on_late_answer(frame)
 
     def _answer(self, frame: wire.Frame) -> wire.Frame:
         if frame.template == wire.ERROR:
@@ -167,36 +248,24 @@ class Channel:
             raise OrbitKvError(error.code, error.message, error.retryable)
         return frame
 
-    def _send(self, frame: bytes, deadline: float) -> None:
-        self._set_timeout(max(deadline, time.monotonic() + 2 * _CLOSE_ENOUGH))
-        sent = self.socket.send(frame)
-        while sent < len(frame):
-            if time.monotonic() > deadline:
+    def _send_rest(self, frame: bytes, gone: int, deadline: float) -> None:
+        """Sends what the manager has not taken at once."""
+        self._set_timeout(max(deadline - _now(), 2 * _CLOSE_ENOUGH))
+        while gone < len(frame):
+            if gone and _now() > deadline:
                 raise OSError("a request was sent in part")
-            sent += self.socket.send(frame[sent:])
+            gone += self._send_some(frame[gone:])
 
     def _receive(self, deadline: float) -> wire.Frame:
-        if not self._have:
-            self._set_timeout(deadline)
-            got = self._receive_some()
-            if got >= wire.LENGTH_BYTES and wire.frame_bytes(self._buffer) == got:
-                return wire.parse(bytes(self._view[:got]))
-            self._have += self._view[:got]
         while True:
             frame = self._next_frame()
             if frame is not None:
                 return frame
-            self._set_timeout(deadline)
-            self._have += self._view[: self._receive_some()]
-
-    def _receive_some(self) -> int:
-        try:
-            got = self.socket.recv_into(self._buffer)
-        except BlockingIOError:
-            raise TimeoutError from None
-        if not got:
-            raise ConnectionResetError("the manager closed the connection")
-        return got
+            self._set_timeout(deadline - _now())
+            got = self._receive_into(self._buffer)
+            if not got:
+                raise ConnectionResetError("the manager closed the connection")
+            self._have += self._view[:got]
 
     def _next_frame(self) -> Optional[wire.Frame]:
         if len(self._have) < wire.LENGTH_BYTES:
@@ -208,12 +277,11 @@ class Channel:
         del self._have[:size]
         return wire.parse(frame)
 
-    def _set_timeout(self, deadline: float) -> None:
+    def _set_timeout(self, left: float) -> None:
         """The kernel ends the wait, so that a receive is one system call; set again only where it differs."""
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        if not -_CLOSE_ENOUGH < self._timeout - left < _CLOSE_ENOUGH:
+        if not -_CLOSE_ENOUGH < self._timeout - left < _CLOSE_ENOUGH or left <= 0:
+            if left <= 0:
+                raise TimeoutError
             value = _TIMEVAL.pack(int(left), int(left % 1 * 1e6) or 1)
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, value)
@@ -239,6 +307,10 @@ class Channel:
             for done in self._late.values():
                 done()
             self._late.clear()
+
+
+def out_of_range(error: struct.error) -> OrbitKvError:
+    return OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: a number is out of its range: {error}")
 
 
 def _nothing() -> None:

@@ -6,9 +6,11 @@ delivers nothing and a save drops its blocks. Reconnecting happens in the backgr
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
+import struct
 import threading
 import time
 import weakref
@@ -18,10 +20,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Type, Union
 
 from . import wire
 from .blocks import BlockView
+from .channel import out_of_range
 from .errors import MISTAKES, Code, OrbitKvError, Unavailable, name_of
 from .family import KEY_BYTES, Family
 from .life import Life
 from .match import Match
+from .staging import Ranges
 
 Buffer = Any  # whatever has the buffer protocol: bytes, bytearray, memoryview, numpy arrays, torch CPU tensors via numpy
 
@@ -31,7 +35,7 @@ _KEYS_MAX = 16_384
 _CONNECT_SECONDS = 1.0
 _BACKOFF_SECONDS = (0.02, 0.5)
 _LOOK_SECONDS = 1.0
-
+_TURN_BYTES = 4 << 20  # two of them stay in a processor's cache; a round trip is a fiftieth of copying one
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,6 @@ class CacheManagerClient:
         self._life: Optional[Life] = None
         self._families: Dict[bytes, Family] = {}
         self._closed = False
-        self._query_id = 0
         self.connects = 0
         self.last_error: Optional[Exception] = None
         self._start()
@@ -99,6 +102,7 @@ class CacheManagerClient:
 
     def _start(self) -> None:
         self._changed = threading.Condition()
+        self._query_ids = itertools.count(os.getpid() << 40 | 1)
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._keeper = threading.Thread(target=self._keep, name="orbitkv-keeper", daemon=True)
         self._keeper.start()
@@ -264,7 +268,21 @@ class CacheManagerClient:
 
     def ping(self) -> bool:
         """Whether the manager answers."""
-        return self._control(wire.ping) is not None
+        life = self._life
+        if life is None:
+            return False
+        try:
+            control = life.control
+            op = control.next_op()
+            control.ask(op, wire.ping(op, life.epoch), time.monotonic() + self._deadline, wire.FIXED_ACK)
+            return True
+        except Unavailable:
+            self._check(life)
+        except OrbitKvError as e:
+            if e.code in MISTAKES:
+                raise
+            self._forget_stale(life, e)
+        return False
 
     def _control(self, make: Callable[[int, int], bytes], deadline: Optional[float] = None) -> Optional[wire.Frame]:
         """An answer over the control connection; ``None`` where there is none in time."""
@@ -292,9 +310,7 @@ class CacheManagerClient:
 
     def next_query_id(self) -> int:
         """A number for a query that none of this client had."""
-        with self._changed:
-            self._query_id += 1
-            return self._query_id | os.getpid() << 40
+        return next(self._query_ids)
 
     def close(self) -> None:
         """Ends the connection and everything that the manager holds for it. Views stay valid."""
@@ -347,6 +363,8 @@ class FamilyHandle:
     def __init__(self, client: CacheManagerClient, family: Family) -> None:
         self._client = client
         self.family = family
+        self._life_token: Optional[object] = None  # not the life itself, whose memory would stay mapped behind its end
+        self._number = 0
 
     def query(
         self,
@@ -371,18 +389,20 @@ class FamilyHandle:
         """
         if len(keys) % KEY_BYTES:
             raise OrbitKvError(Code.BAD_BUFFER, f"OKV-703: keys take {KEY_BYTES} bytes each, got {len(keys)} bytes")
-        keys = keys[: _KEYS_MAX * KEY_BYTES]
+        if len(keys) > _KEYS_MAX * KEY_BYTES:
+            keys = keys[: _KEYS_MAX * KEY_BYTES]
         client = self._client
-        number = query_id if query_id is not None else client.next_query_id()
+        number = client.next_query_id() if query_id is None else query_id
         until = time.monotonic() + (client._deadline if deadline is None else deadline)
         life = client._life
         if life is None:
             return Match(client, None, self.family, keys, number, None)
         try:
-            family, _ = life.numbers(self.family, until)
-            answer = life.control.call(
-                lambda op, epoch: wire.query(op, epoch, number, family, may_wait, keys), until
-            )
+            family = self._number if life.token is self._life_token else self._number_in(life, until)
+            control = life.control
+            op = control.next_op()
+            frame = wire.query(op, life.epoch, number, family, may_wait, keys)
+            answer = control.ask(op, frame, until, wire.FIXED_QUERY_ANSWER)
         except Unavailable:
             client._check(life)
             return Match(client, None, self.family, keys, number, None)
@@ -391,7 +411,16 @@ class FamilyHandle:
                 raise
             client._forget_stale(life, e)
             return Match(client, None, self.family, keys, number, None)
-        return Match(client, life, self.family, keys, number, wire.query_answer(answer))
+        except struct.error as e:
+            raise out_of_range(e) from e
+        return Match(client, life, self.family, keys, number, answer)
+
+    def _number_in(self, life: Life, until: float) -> int:
+        """The family's number on the connection for queries, kept for those that follow."""
+        number, _ = life.numbers(self.family, until)
+        self._number = number
+        self._life_token = life.token  # last: another thread may be asking meanwhile
+        return number
 
     def open(self, timeout: float) -> bool:
         """Waits for a manager that knows the family, for start-up; nothing else needs it. Whether there is one."""
@@ -491,67 +520,90 @@ class FamilyHandle:
         client = self._client
         until = time.monotonic() + (client._transfer_deadline if deadline is None else deadline)
         life = client._life
-        total = SaveOutcome()
         if life is None:
             return SaveOutcome(dropped=count, reason="UNAVAILABLE")
-        at_once = max(1, min(life.welcome.staging_bytes // 4 // size, life.welcome.blocks_max))
+        at_once = max(1, min(min(life.welcome.staging_bytes // 4, _TURN_BYTES) // size, life.welcome.blocks_max))
+        self._end_given_up(life, until)
+        total = SaveOutcome()
         done = 0
-        while done < count:
-            turn = min(at_once, count - done)
-            before = parent if done == 0 else keys[(done - 1) * KEY_BYTES : done * KEY_BYTES]
-            try:
-                part = self._save_turn(
-                    life, keys[done * KEY_BYTES : (done + turn) * KEY_BYTES], sources[done : done + turn], shard, before, until
+        filled: Optional[_SaveTurn] = None  # the manager takes one turn in while the next one is copied
+        try:
+            while done < count and not total.dropped:
+                some = min(at_once, count - done)
+                before = parent if done == 0 else keys[(done - 1) * KEY_BYTES : done * KEY_BYTES]
+                begun = self._tried(
+                    life, some, self._begin, keys[done * KEY_BYTES : (done + some) * KEY_BYTES], shard, before, until
                 )
-            except Unavailable:
-                client._check(life)
-                part = SaveOutcome(dropped=turn, reason="UNAVAILABLE")
-            except OrbitKvError as e:
-                if e.code in MISTAKES:
-                    raise
-                client._forget_stale(life, e)
-                part = SaveOutcome(dropped=turn, reason=name_of(e.code))
-            total = _add(total, part)
-            done += turn
-            if part.dropped:
-                return _add(total, SaveOutcome(dropped=count - done, reason=part.reason))
-        return total
+                if isinstance(begun, SaveOutcome):
+                    total = _add(total, begun)
+                    done += some
+                    continue
+                turn = _SaveTurn(begun.save, [sources[done + i] for i in _set_bits(begun.wanted, some)], size)
+                total = _add(total, SaveOutcome(present=some - len(turn.sources)))
+                done += some
+                if not turn.take(life.ranges) and filled is not None:
+                    first, filled = filled, None
+                    total = _add(total, self._commit(life, first, until, None))
+                    turn.take(life.ranges)
+                if turn.start is None or total.dropped:
+                    self._give_up(life, turn, until)
+                    total = _add(total, SaveOutcome(dropped=len(turn.sources), reason=total.reason or "STAGING_FULL"))
+                    continue
+                last, filled = filled, turn
+                if last is None:
+                    turn.fill(life.staging)
+                    continue
+                total = _add(total, self._commit(life, last, until, lambda: turn.try_fill(life.staging)))
+                if turn.error is not None:
+                    raise turn.error
+                if total.dropped:
+                    filled = None
+                    self._give_up(life, turn, until)
+                    total = _add(total, SaveOutcome(dropped=len(turn.sources)))
+            if filled is not None:
+                first, filled = filled, None
+                total = _add(total, self._commit(life, first, until, None))
+        finally:
+            if filled is not None:
+                self._give_up(life, filled, until)
+        return _add(total, SaveOutcome(dropped=count - done))
 
-    def _save_turn(
-        self,
-        life: Life,
-        keys: bytes,
-        sources: Sequence[memoryview],
-        shard: int,
-        parent: Optional[bytes],
-        until: float,
-    ) -> SaveOutcome:
-        size = self.family.block_bytes
+    def _tried(self, life: Life, blocks: int, act: Callable[..., Any], *arguments: Any) -> Any:
+        """What came of an act, or a drop of its blocks where the manager does not do it."""
+        client = self._client
+        try:
+            return act(life, *arguments)
+        except Unavailable:
+            client._check(life)
+            return SaveOutcome(dropped=blocks, reason="UNAVAILABLE")
+        except OrbitKvError as e:
+            if e.code in MISTAKES:
+                raise
+            client._forget_stale(life, e)
+            return SaveOutcome(dropped=blocks, reason=name_of(e.code))
+
+    def _begin(
+        self, life: Life, keys: bytes, shard: int, parent: Optional[bytes], until: float
+    ) -> Union[wire.Granted, SaveOutcome]:
         _, family = life.numbers(self.family, until)
         granted = wire.granted(
             life.transfer.call(lambda op, epoch: wire.save_begin(op, epoch, family, shard, parent, keys), until)
         )
-        count = len(sources)
-        if not granted.wanted_blocks:
-            return SaveOutcome(present=count)
-        wanted = [i for i in range(count) if granted.wanted[i // 8] >> i % 8 & 1]
-        step = -(-size // 4096) * 4096
-        start = life.ranges.take(step * len(wanted))
-        if start is None:
-            life.transfer.call(lambda op, epoch: wire.save_abort(op, epoch, granted.save), until)
-            return SaveOutcome(present=count - len(wanted), dropped=len(wanted), reason="STAGING_FULL")
+        return granted if granted.wanted_blocks else SaveOutcome(present=len(keys) // KEY_BYTES)
 
-        def give_back() -> None:
-            life.ranges.give_back(start, step * len(wanted))
+    def _commit(
+        self, life: Life, turn: "_SaveTurn", until: float, meanwhile: Optional[Callable[[], None]]
+    ) -> SaveOutcome:
+        outcome: SaveOutcome = self._tried(life, len(turn.sources), self._committed, turn, until, meanwhile)
+        return outcome
 
-        staging = life.staging
-        for n, i in enumerate(wanted):
-            at = start + n * step
-            staging[at : at + size] = sources[i]
-        offsets = range(start, start + len(wanted) * step, step)
+    def _committed(
+        self, life: Life, turn: "_SaveTurn", until: float, meanwhile: Optional[Callable[[], None]]
+    ) -> SaveOutcome:
+        give_back = turn.give_back_to(life.ranges)
         try:
             answer = life.transfer.call(
-                lambda op, epoch: wire.save_commit(op, epoch, granted.save, offsets), until, give_back
+                lambda op, epoch: wire.save_commit(op, epoch, turn.save, turn.places), until, give_back, meanwhile
             )
         except OrbitKvError:
             give_back()
@@ -559,9 +611,70 @@ class FamilyHandle:
         give_back()
         saved = wire.save_answer(answer)
         reason = _REASONS[saved.reason] if saved.reason < len(_REASONS) else str(saved.reason)
-        return SaveOutcome(
-            saved.present + count - len(wanted), saved.accepted, saved.admitted, saved.dropped, saved.position, reason
-        )
+        return SaveOutcome(saved.present, saved.accepted, saved.admitted, saved.dropped, saved.position, reason)
+
+    def _give_up(self, life: Life, turn: "_SaveTurn", until: float) -> None:
+        """Ends a save that was begun, without its blocks."""
+        turn.give_back_to(life.ranges)()
+        life.given_up.append(turn.save)
+        self._end_given_up(life, until)
+
+    def _end_given_up(self, life: Life, until: float) -> None:
+        """Tells the manager, which keeps no more than 64 begun saves of a session; the next save tells the rest."""
+        while life.given_up:
+            save = life.given_up.popleft()
+            told = self._tried(
+                life, 0, lambda of: of.transfer.call(lambda op, epoch: wire.save_abort(op, epoch, save), until)
+            )
+            if isinstance(told, SaveOutcome) and told.reason == "UNAVAILABLE":
+                life.given_up.append(save)
+                return
+
+
+class _SaveTurn:
+    """Blocks that the manager wants, on their way through staging memory."""
+
+    def __init__(self, save: int, sources: List[memoryview], size: int) -> None:
+        self.save = save
+        self.sources = sources
+        self.start: Optional[int] = None
+        self.error: Optional[BaseException] = None
+        self._size = size
+        self._step = -(-size // Ranges.PAGE) * Ranges.PAGE
+
+    def take(self, ranges: Ranges) -> bool:
+        self.start = ranges.take(self._step * len(self.sources))
+        return self.start is not None
+
+    @property
+    def places(self) -> range:
+        start = self.start or 0
+        return range(start, start + self._step * len(self.sources), self._step)
+
+    def fill(self, staging: memoryview) -> None:
+        for at, source in zip(self.places, self.sources):
+            staging[at : at + self._size] = source
+
+    def try_fill(self, staging: memoryview) -> None:
+        """As :meth:`fill`, while somebody waits for an answer: what goes wrong is told later."""
+        try:
+            self.fill(staging)
+        except BaseException as e:
+            self.error = e
+
+    def give_back_to(self, ranges: Ranges) -> Callable[[], None]:
+        """What gives its memory back, once, however often it is called."""
+
+        def give_back() -> None:
+            start, self.start = self.start, None
+            if start is not None:
+                ranges.give_back(start, self._step * len(self.sources))
+
+        return give_back
+
+
+def _set_bits(bits: bytes, count: int) -> List[int]:
+    return [i for i in range(count) if bits[i // 8] >> i % 8 & 1]
 
 
 def _add(a: SaveOutcome, b: SaveOutcome) -> SaveOutcome:

@@ -10,22 +10,22 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from typing import Any, Dict, List
 
 from . import CacheManagerClient, Family, key_chain
+from .manager import NoManager, start
 
 _BLOCK_BYTES = 64 << 10
 _BLOCK_TOKENS = 16
 _BLOCKS = 24
 _DEADLINE = 0.25
+_SIZES = ("--ssd-cache-capacity", "256mb", "--pool-size", "64mb")
 _LATE = 1.0  # a busy machine may be late by this much in waking somebody
 
 _FAMILY = Family(
@@ -83,34 +83,6 @@ def chat(name: str, socket: str, stop: Any, killed: Any, answers: Any) -> None:
     answers.put(seen)
 
 
-def _manager_binary() -> str:
-    given = os.environ.get("ORBITKV_CACHE_MANAGER_BINARY")
-    checkout = pathlib.Path(__file__).resolve().parents[2] / "bin/orbitkv-cache-manager"
-    found = given or (str(checkout) if checkout.exists() else shutil.which("orbitkv-cache-manager"))
-    if not found:
-        sys.exit("OKV-102: no orbitkv-cache-manager found; set ORBITKV_CACHE_MANAGER_BINARY")
-    return found
-
-
-def _start(folder: pathlib.Path, log: Any) -> "subprocess.Popen[bytes]":
-    manager = subprocess.Popen(
-        [
-            _manager_binary(),
-            "--bootstrap-socket", str(folder / "orbitkv.sock"),
-            "--ssd-cache-path", str(folder / "data"),
-            "--ssd-cache-capacity", "256mb",
-            "--pool-size", "64mb",
-            "--http-addr", "none",
-            "--json",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=log,
-    )  # fmt: skip
-    if not manager.stdout or not manager.stdout.readline():
-        sys.exit(f"OKV-804: the manager did not start; see {log.name}")
-    return manager
-
-
 def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m orbitkv.demo", description=__doc__.split("\n\n")[0])
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each half takes, in seconds (default 10)")
@@ -120,7 +92,7 @@ def main(arguments: List[str]) -> int:
     context = multiprocessing.get_context("spawn")
     stop, killed, answers = context.Event(), context.Event(), context.Queue()
     with open(folder / "manager.log", "wb") as log:
-        manager = _start(folder, log)
+        manager = start(folder, log, *_SIZES)
         socket = str(folder / "orbitkv.sock")
         chats = [context.Process(target=chat, args=(name, socket, stop, killed, answers)) for name in ("one", "two")]
         try:
@@ -132,7 +104,7 @@ def main(arguments: List[str]) -> int:
             manager.wait()
             killed.set()
             began = time.monotonic()
-            manager = _start(folder, log)
+            manager = start(folder, log, *_SIZES)
             restart = time.monotonic() - began
             time.sleep(options.seconds)
             stop.set()
@@ -164,4 +136,8 @@ def main(arguments: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except NoManager as e:
+        print(f"orbitkv: {e}", file=sys.stderr)
+        sys.exit(3)  # the machine lacks something

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import mmap
 import os
 import select
 import threading
 import time
-from typing import Dict, Tuple
+from typing import Deque, Dict, Tuple
 
 from . import wire
 from .channel import Channel
@@ -54,6 +56,10 @@ class Life:
             for descriptor in self.transfer.descriptors:
                 os.close(descriptor)
         self.ranges = Ranges(welcome.staging_bytes)
+        self.given_up: Deque[int] = collections.deque()  #: saves that were begun, and that the manager is to forget
+        # Not a method of this object: in a circle of references the memory would stay mapped until it is found.
+        self.transfer.on_late_answer = functools.partial(_note_late, self.given_up)
+        self.token = object()  #: names this life and keeps nothing of it
         self._families: Dict[bytes, Tuple[int, int]] = {}
         self._opening = threading.Lock()
 
@@ -108,3 +114,11 @@ class Life:
     def end(self) -> None:
         self.control.close()
         self.transfer.close()
+
+
+def _note_late(given_up: Deque[int], frame: wire.Frame) -> None:
+    """A save that was begun behind its deadline: nobody goes on with it."""
+    if frame.template == wire.SAVE_GRANTED:
+        save = wire.granted(frame).save
+        if save:
+            given_up.append(save)

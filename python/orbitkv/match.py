@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, List, Optional, Type
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple, Type
 
 from . import wire
 from .blocks import BlockView
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # pragma: no cover
 _LANDING_BYTES = 16 << 20
 _LOCATE_BLOCKS = 1024
 _TRIES = 4
+_NOTHING = (0, 0, 0, 0, 0, 0, 0, 0, wire.MISS)
 
 
 class Match:
@@ -29,9 +30,32 @@ class Match:
         host_blocks: blocks of all shards that lie in host memory.
         drive_blocks: those on drives only.
         restore_micros: estimate of what restoring all of them takes, in microseconds.
-        is_pending: blocks are on their way from a drive: ask again with :meth:`poll`.
         overtaken: blocks that moved behind a copy so far.
     """
+
+    lease: int
+    restore_micros: int
+    blocks: int
+    host_blocks: int
+    drive_blocks: int
+    _retry_ms: int
+    _status: int
+
+    __slots__ = (
+        "_client",
+        "_family",
+        "_keys",
+        "_life",
+        "_retry_ms",
+        "_status",
+        "blocks",
+        "drive_blocks",
+        "host_blocks",
+        "lease",
+        "overtaken",
+        "query_id",
+        "restore_micros",
+    )
 
     def __init__(
         self,
@@ -40,7 +64,7 @@ class Match:
         family: Family,
         keys: bytes,
         query_id: int,
-        answer: Optional[wire.QueryAnswer],
+        answer: Optional[Tuple[Any, ...]],
     ) -> None:
         self._client = client
         self._life = life
@@ -48,16 +72,30 @@ class Match:
         self._keys = keys
         self.query_id = query_id
         self.overtaken = 0
-        self._take(answer)
+        self._take(answer or _NOTHING)
 
-    def _take(self, answer: Optional[wire.QueryAnswer]) -> None:
-        self.lease = answer.lease if answer else 0
-        self.blocks = answer.blocks if answer else 0
-        self.host_blocks = answer.host_blocks if answer else 0
-        self.drive_blocks = answer.drive_blocks if answer else 0
-        self.restore_micros = answer.restore_micros if answer else 0
-        self.retry_seconds = answer.retry_ms / 1000 if answer else 0.0
-        self.is_pending = answer is not None and answer.status == wire.PENDING
+    def _take(self, answer: Tuple[Any, ...]) -> None:
+        (
+            _,
+            _,
+            self.lease,
+            self.restore_micros,
+            self.blocks,
+            self.host_blocks,
+            self.drive_blocks,
+            self._retry_ms,
+            self._status,
+        ) = answer
+
+    @property
+    def retry_seconds(self) -> float:
+        """When to ask again, where it is pending."""
+        return self._retry_ms / 1000
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether blocks are on their way from a drive: ask again with :meth:`poll`."""
+        return self._status == wire.PENDING
 
     def __bool__(self) -> bool:
         return self.blocks > 0
@@ -81,11 +119,11 @@ class Match:
         """Asks again, without sending keys; whether there is an answer now."""
         if not self.is_pending:
             return True
-        answer = None
+        answer: Tuple[Any, ...] = _NOTHING
         life = self._life
         if life is not None and life is self._client._life:
             frame = self._client._control(lambda op, epoch: wire.poll(op, epoch, self.query_id))
-            answer = wire.query_answer(frame) if frame is not None else None
+            answer = wire.FIXED_QUERY_ANSWER.of(frame) if frame is not None else _NOTHING
         self._take(answer)
         return not self.is_pending
 
@@ -98,6 +136,7 @@ class Match:
         if self.lease:
             self._on_lease(wire.release)
             self.lease = 0
+        self._life = None  # its memory is not to stay mapped for a match that nobody needs any more
 
     def _on_lease(self, make: Any) -> bool:
         if not self.lease or self._life is not self._client._life:

@@ -7,7 +7,7 @@ schema, version), the fixed part of the message, then groups and variable data.
 from __future__ import annotations
 
 import struct
-from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 PROTOCOL = 1
 SCHEMA = 22859
@@ -109,7 +109,9 @@ _EVENTS_ANSWER = struct.Struct("<QQQ")
 _EVENT = struct.Struct("<Q32s32sIB")
 _ERROR = struct.Struct("<QQHB")
 
-_QUERY_FRAME = struct.Struct("<IHHHHQQQIBI")
+_pack_query = struct.Struct("<IHHHHQQQIBI").pack
+_QUERY_BYTES = _QUERY.size
+_QUERY_REST = HEADER_BYTES + _QUERY.size + LENGTH_BYTES
 
 
 def _frame(template: int, fixed: bytes, rest: bytes = b"") -> bytes:
@@ -144,22 +146,11 @@ def open_family(op: int, epoch: int, family: bytes) -> bytes:
 
 
 def query(op: int, epoch: int, query_id: int, family: int, may_pend: bool, keys: bytes) -> bytes:
-    return (
-        _QUERY_FRAME.pack(
-            HEADER_BYTES + _QUERY.size + LENGTH_BYTES + len(keys),
-            _QUERY.size,
-            QUERY,
-            SCHEMA,
-            SCHEMA_VERSION,
-            op,
-            epoch,
-            query_id,
-            family,
-            may_pend,
-            len(keys),
-        )
-        + keys
+    size = len(keys)
+    head = _pack_query(
+        _QUERY_REST + size, _QUERY_BYTES, QUERY, SCHEMA, SCHEMA_VERSION, op, epoch, query_id, family, may_pend, size
     )
+    return head + keys
 
 
 def poll(op: int, epoch: int, query_id: int) -> bytes:
@@ -337,6 +328,34 @@ def parse(frame: bytes) -> Frame:
     if schema != SCHEMA:
         raise ValueError(f"schema {schema} is not this protocol's")
     return Frame(template, frame[MESSAGE:], block_length)
+
+
+class Fixed:
+    """How an answer is read whose fixed part says all.
+
+    ``size`` and ``head`` are those of this version's frame with nothing in its groups: a frame that has them needs no
+    further look. Any other is read as usual.
+    """
+
+    __slots__ = ("_fields", "_template", "head", "size", "unpack_from")
+
+    def __init__(self, template: int, fields: struct.Struct, groups: int) -> None:
+        rest = bytes(groups * _GROUP.size)
+        self._template = template
+        self._fields = fields
+        self.size = MESSAGE + fields.size + len(rest)
+        self.head = _HEAD.pack(self.size - LENGTH_BYTES, fields.size, template, SCHEMA, SCHEMA_VERSION)
+        self.unpack_from = fields.unpack_from
+
+    def of(self, frame: Frame) -> Tuple[Any, ...]:
+        """The fields of an answer that came in another way."""
+        if frame.template != self._template:
+            raise ValueError(f"message {frame.template} is no answer to this request")
+        return self._fields.unpack_from(frame.body)
+
+
+FIXED_QUERY_ANSWER = Fixed(QUERY_ANSWER, _QUERY_ANSWER, 1)
+FIXED_ACK = Fixed(ACK, _OP, 0)
 
 
 def frame_bytes(head: bytes) -> int:

@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import gc
 import mmap
 import os
 import random
@@ -17,7 +18,7 @@ import unittest
 from orbitkv import Code, OrbitKvError, wire
 from orbitkv.channel import Channel
 
-from .manager_process import BINARY, BLOCK_BYTES, ROOT, ManagerProcess, family, keys_of, payload
+from .manager_process import BINARY, BLOCK_BYTES, BLOCK_TOKENS, ROOT, ManagerProcess, family, keys_of, payload
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 SEED = int(os.environ.get("ORBITKV_SEED", random.randrange(1 << 32)))
@@ -405,7 +406,13 @@ class SharedManagerTest(unittest.TestCase):
                 channel.close()
                 channel = None
             if number % 500 == 0:
-                self.assertEqual(4, self.chat.query(keys, query_id=1).blocks, f"frame {number}")
+                began = time.monotonic()
+                found = self.chat.query(keys, query_id=1).blocks
+                if found != 4:
+                    took = time.monotonic() - began
+                    self.fail(f"frame {number}: {found} blocks found after {took:.3f} s, {self.manager.stats()}")
+            if number == FUZZED_FRAMES // 10:
+                early = self.manager.stats()["resident_bytes"]
         if channel is not None:
             channel.close()
         self.assertGreater(answered, FUZZED_FRAMES // 2)
@@ -414,6 +421,7 @@ class SharedManagerTest(unittest.TestCase):
         self.assertGreater(after["requests_refused"], before["requests_refused"])
         self.assertLess(after["open_files"], before["open_files"] + 8)
         self.assertLess(after["session_bytes"], before["session_bytes"] + (1 << 20))
+        self.assertLess(after["resident_bytes"], early + (128 << 20))  # of a heap of 1 GiB that is touched bit by bit
 
     def whole_frame(self, connection):
         data = b""
@@ -504,6 +512,31 @@ class LivesTest(unittest.TestCase):
                 self.assertEqual(payload(keys), bytes(into))
         self.assertEqual(3, client.connects)
 
+    def test_memory_of_a_dead_manager_is_given_back_at_once(self):
+        """Not only when Python looks for circles: pools of dead managers would take the place of the new one's."""
+
+        def mapped():
+            with open("/proc/self/maps") as maps:
+                return {line.split()[4] for line in maps if "/memfd:orbitkv" in line}
+
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        before = mapped()
+        manager = self.manager()
+        client = self.client(manager)
+        chat = client.family(family())
+        keys = keys_of(32, 4)
+        chat.save(keys, payload(keys))
+        with chat.query(keys) as match:
+            self.assertEqual(4, match.restore(bytearray(4 * BLOCK_BYTES)))
+        self.assertEqual(3, len(mapped() - before))
+        manager.kill()
+        until = time.monotonic() + 30
+        while mapped() - before:
+            self.assertLess(time.monotonic(), until, "still mapped")
+            time.sleep(0.01)
+
     def test_blocks_come_from_the_drive(self):
         manager = self.manager()
         client = self.client(manager)
@@ -528,6 +561,31 @@ class LivesTest(unittest.TestCase):
         self.assertEqual(payload(keys), bytes(into))
         self.assertEqual(client._life.welcome.staging_bytes, client._life.ranges.free_bytes())
 
+    def test_reported_LMCache_4759_the_first_large_restore_after_a_restart_ends(self):
+        """100,000 tokens, by an engine that has just come, from a manager that has just come: at its deadline at the latest."""
+        manager = self.manager("--hint-value-size", "4kb", pool="64mb")
+        client = self.client(manager)
+        blocks, watchdog = 100_000 // BLOCK_TOKENS, 5.0
+        keys = keys_of(24, blocks)
+        blocks_bytes = payload(keys, 4096)
+        saved = client.family(family(block_bytes=4096)).save(keys, blocks_bytes, deadline=60.0)
+        self.assertEqual(blocks, saved.accepted)
+        self.assertTrue(client.sync(saved.position, durable=True, timeout=60))
+        client.close()
+        manager.kill()
+        manager.start()
+        engine = self.client(manager, instance="engine")
+        chat = engine.family(family(block_bytes=4096))
+        into = bytearray(blocks * 4096)
+        restored, until = 0, time.monotonic() + 60
+        while restored < blocks and time.monotonic() < until:
+            began = time.monotonic()
+            with chat.query(keys) as match:
+                restored = match.restore(into, deadline=watchdog) if match else 0
+            self.assertLess(time.monotonic() - began, watchdog + 1.0)
+        self.assertEqual(blocks, restored)
+        self.assertEqual(blocks_bytes, into)
+
     def test_a_query_may_wait_for_the_drive(self):
         manager = self.manager()
         client = self.client(manager)
@@ -546,6 +604,45 @@ class LivesTest(unittest.TestCase):
             self.assertLess(time.monotonic(), until)
         self.assertLess(len(wire.poll(1, 2, 3)), 40)  # reported_pegaflow_131: asking again resends no keys
         self.assertEqual((24, 24, 0), (match.blocks, match.host_blocks, match.drive_blocks))
+
+    def test_a_save_takes_as_many_turns_as_it_needs(self):
+        """Two turns are on their way at once where staging has room for both, one after the other where it hasn't."""
+        for staging, size, blocks in (("64mb", BLOCK_BYTES, 200), ("1mb", BLOCK_BYTES, 23), ("1mb", 1 << 20, 3)):
+            with self.subTest(staging=staging, size=size):
+                options = ("--hint-value-size", "1mb", "--ssd-write-policy", "reuse")  # no drive that could be behind
+                manager = self.manager("--staging-size", staging, *options, pool="64mb")
+                client = self.client(manager)
+                chat = client.family(family(block_bytes=size))
+                keys = keys_of(31, blocks)
+                there = chat.save(keys[:64], payload(keys[:64], size))
+                self.assertEqual(2, there.accepted)
+                saved = chat.save(keys, payload(keys, size))
+                self.assertEqual((2, blocks - 2, 0), (saved.present, saved.accepted, saved.dropped), saved)
+                into = bytearray(blocks * size)
+                with chat.query(keys) as match:
+                    self.assertEqual(blocks, match.restore(into))
+                self.assertEqual(payload(keys, size), bytes(into))
+                self.assertEqual(client._life.welcome.staging_bytes, client._life.ranges.free_bytes())
+                self.assertFalse(client._life.given_up)
+
+    def test_saves_that_nobody_went_on_with_are_forgotten(self):
+        """More of them than the manager keeps: each was begun while it stood still, and its answer came too late."""
+        manager = self.manager()
+        client = self.client(manager)
+        chat = client.family(family())
+        for prompt in range(70):
+            keys = keys_of(100 + prompt, 1)
+            manager.process.send_signal(signal.SIGSTOP)
+            self.await_stopped(manager.process.pid)
+            self.assertEqual("UNAVAILABLE", chat.save(keys, payload(keys), deadline=0.01).reason)
+            manager.process.send_signal(signal.SIGCONT)
+            until = time.monotonic() + 60
+            saved = chat.save(keys, payload(keys))
+            while saved.reason == "UNAVAILABLE":  # the late answer is still to come
+                self.assertLess(time.monotonic(), until)
+                saved = chat.save(keys, payload(keys))
+            self.assertEqual((1, ""), (saved.accepted + saved.present, saved.reason), f"after {prompt} of them")
+        self.assertEqual(1, client.connects)
 
     def test_reported_LMCache_4123_a_stopped_manager_holds_nobody_up(self):
         manager = self.manager()

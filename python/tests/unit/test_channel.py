@@ -107,6 +107,91 @@ class ChannelTest(unittest.TestCase):
         self.assertEqual(["ended"], late)
         self.assertFalse(channel.broken)
 
+    def ask(self, channel, seconds=30):
+        op = channel.next_op()
+        return channel.ask(op, wire.ping(op, channel.epoch), time.monotonic() + seconds, wire.FIXED_QUERY_ANSWER)
+
+    def test_answers_are_read_however_they_come(self):
+        """At once, in pieces, behind a late one, after a while, or with fields that this version does not know."""
+        whole = bytearray(golden()["QueryAnswer"])
+        longer = bytearray(whole)
+        fixed = int.from_bytes(whole[4:6], "little")
+        longer[wire.MESSAGE + fixed : wire.MESSAGE + fixed] = b"new fields"
+        longer[0:4] = (len(longer) - 4).to_bytes(4, "little")
+        longer[4:6] = (fixed + 10).to_bytes(2, "little")
+        fields = wire.query_answer(wire.parse(bytes(whole)))[1:]
+        for frame, pieces, wait in ((whole, 1, 0), (whole, 1, 0.05), (whole, 3, 0.01), (longer, 1, 0), (longer, 2, 0.01)):
+            with self.subTest(frame=bytes(frame), pieces=pieces, wait=wait):
+
+                def answer(manager, peer, request, frame=frame, pieces=pieces, wait=wait):
+                    mine = bytearray(frame)
+                    mine[wire.MESSAGE : wire.MESSAGE + 8] = request.op.to_bytes(8, "little")
+                    step = -(-len(mine) // pieces)
+                    for at in range(0, len(mine), step):
+                        time.sleep(wait)
+                        peer.sendall(mine[at : at + step])
+
+                channel = self.channel(answer)
+                for _ in range(3):
+                    self.assertEqual(fields, self.ask(channel)[1:])
+
+    def test_a_wrong_answer_to_a_question_ends_the_connection(self):
+        channel = self.channel(lambda manager, peer, request: manager.answer(peer, "Ack", request.op))
+        with self.assertRaises(Unavailable):
+            self.ask(channel)
+        self.assertTrue(channel.broken)
+
+    def test_a_question_ends_at_its_deadline_and_its_answer_is_taken_later(self):
+        go = threading.Event()
+
+        def slow(manager, peer, request):
+            go.wait(60)
+            manager.answer(peer, "QueryAnswer", request.op)
+
+        channel = self.channel(slow)
+        for seconds in (0.00001, 0.05):
+            began = time.monotonic()
+            with self.assertRaises(Unavailable):
+                self.ask(channel, seconds)
+            self.assertLess(time.monotonic() - began, seconds + 5)
+        go.set()
+        until = time.monotonic() + 60
+        while True:
+            try:
+                self.ask(channel)
+                break
+            except Unavailable:
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.01)
+        self.assertFalse(channel.broken)
+
+    def test_looks_in_vain_are_rare(self):
+        """A manager that takes longer than a look keeps its clients asleep, not a processor busy."""
+
+        def slow(manager, peer, request):
+            time.sleep(0.003)
+            manager.answer(peer, "QueryAnswer", request.op)
+
+        channel = self.channel(slow)
+        looks = []
+        look = channel._look
+        channel._look = lambda left: looks.append(look(left)) or looks[-1]
+        for _ in range(34):
+            self.ask(channel)
+        self.assertEqual([0, 0], looks)
+
+    def test_work_meanwhile_is_done_before_the_answer_is_waited_for(self):
+        done = []
+        go = threading.Event()
+
+        def after(manager, peer, request):
+            done.append(go.wait(60))
+            manager.answer(peer, "Ack", request.op)
+
+        channel = self.channel(after)
+        channel.call(wire.ping, time.monotonic() + 90, None, go.set)
+        self.assertEqual([True], done)
+
     def test_what_cannot_be_a_frame_ends_the_connection(self):
         for garbage in (b"\xff" * 64, b"\x08\0\0\0" + b"\xff" * 8, b"\x08\0\0\0" + golden()["Ack"][4:12]):
             with self.subTest(garbage):

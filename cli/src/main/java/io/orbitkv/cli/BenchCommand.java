@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
 /** {@code orbitkv bench}: what the store's operations cost beside the least that could do the same. */
 @Command(
         name = "bench",
-        subcommands = {MatchCommand.class, DiskCommand.class, RestartCommand.class},
+        subcommands = {MatchCommand.class, DiskCommand.class, RestartCommand.class, FloorCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description =
                 "Measures match, save, restore or the way to the drive beside their floors, in alternating rounds of one run.")

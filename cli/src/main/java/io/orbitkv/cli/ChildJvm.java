@@ -28,6 +28,9 @@ final class ChildJvm implements AutoCloseable {
     private static final int PIPE_BYTES = 1 << 16;
     private static final int END_SECONDS = 10;
 
+    /** Properties that a child shares with its parent. */
+    private static final List<String> PASSED_ON = List.of("orbitkv.ring", NativeLibraries.FOLDER);
+
     private static boolean ending;
 
     private final Process process;
@@ -47,11 +50,14 @@ final class ChildJvm implements AutoCloseable {
     static ChildJvm start(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.add("@" + flagFile());
-        command.addAll(List.of("-XX:+UseSerialGC", "-Xms64m", "-Xmx1g", "-Dorbitkv.home=" + home()));
-        String ring = System.getProperty("orbitkv.ring");
-        if (ring != null) {
-            command.add("-Dorbitkv.ring=" + ring);
+        command.add("@" + flagFile(Runtime.version().feature() >= 24 ? "jvm.25" : "jvm.17"));
+        command.add("@" + flagFile("jvm.process"));
+        command.add("-Dorbitkv.home=" + home());
+        for (String name : PASSED_ON) {
+            String value = System.getProperty(name);
+            if (value != null) {
+                command.add("-D" + name + "=" + value);
+            }
         }
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
         command.addAll(arguments);
@@ -93,9 +99,9 @@ final class ChildJvm implements AutoCloseable {
         return new OrbitKvException(ErrorCode.CHILD_PROCESS, "interrupted");
     }
 
-    /** The flags that this Java needs, as bin/orbitkv chooses them. */
-    private static Path flagFile() {
-        Path file = Path.of(home(), "bin", Runtime.version().feature() >= 24 ? "jvm.25" : "jvm.17");
+    /** Flags as bin/orbitkv chooses them: those that this Java needs, or those of every process. */
+    private static Path flagFile(String name) {
+        Path file = Path.of(home(), "bin", name);
         if (!Files.isReadable(file)) {
             throw new OrbitKvException(
                     ErrorCode.NOT_AVAILABLE,

@@ -3,6 +3,8 @@ package io.orbitkv.cli;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.io.PrintStream;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
@@ -20,25 +22,6 @@ import picocli.CommandLine.ParseResult;
         versionProvider = Version.class,
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {
-            DemoCommand.class,
-            ManagerCommand.class,
-            ReplayChild.class,
-            RestartChild.class,
-            ReplayCommand.class,
-            PlanCommand.class,
-            PutCommand.class,
-            GetCommand.class,
-            VerifyCommand.class,
-            InspectCommand.class,
-            ExplainCommand.class,
-            RecoverCommand.class,
-            MigrateCommand.class,
-            ExportCommand.class,
-            ImportCommand.class,
-            DoctorCommand.class,
-            BenchCommand.class
-        },
         footerHeading = "%n",
         footer = {
             "Sizes are like 64kb, 128mb, 1gb: powers of 1024; a bare number is bytes.",
@@ -46,20 +29,51 @@ import picocli.CommandLine.ParseResult;
             "'orbitkv COMMAND --help' lists the options of a command with units and defaults."
         })
 public final class Main implements Runnable {
+    /** By name, in the order of the usage message. */
+    private static final Map<String, Class<?>> COMMANDS = new LinkedHashMap<>();
+
+    static {
+        COMMANDS.put("demo", DemoCommand.class);
+        COMMANDS.put("manager", ManagerCommand.class);
+        COMMANDS.put("replay-child", ReplayChild.class);
+        COMMANDS.put("restart-child", RestartChild.class);
+        COMMANDS.put("replay", ReplayCommand.class);
+        COMMANDS.put("plan", PlanCommand.class);
+        COMMANDS.put("put", PutCommand.class);
+        COMMANDS.put("get", GetCommand.class);
+        COMMANDS.put("verify", VerifyCommand.class);
+        COMMANDS.put("inspect", InspectCommand.class);
+        COMMANDS.put("explain", ExplainCommand.class);
+        COMMANDS.put("recover", RecoverCommand.class);
+        COMMANDS.put("migrate", MigrateCommand.class);
+        COMMANDS.put("export", ExportCommand.class);
+        COMMANDS.put("import", ImportCommand.class);
+        COMMANDS.put("doctor", DoctorCommand.class);
+        COMMANDS.put("bench", BenchCommand.class);
+    }
+
     @CommandLine.Spec
     private CommandLine.Model.CommandSpec spec;
 
     /** Runs one command and ends the process with its exit code. */
     public static void main(String[] args) {
-        int exitCode = commandLine().execute(args);
+        NativeLibraries.use(System.getProperty(NativeLibraries.FOLDER));
+        int exitCode = commandLine(args).execute(args);
         System.out.flush();
         System.err.flush();
         System.exit(exitCode);
     }
 
-    static CommandLine commandLine() {
-        return new CommandLine(new Main())
-                .setCaseInsensitiveEnumValuesAllowed(true)
+    /** With the one command that the arguments begin with: to look at the options of all takes half a second. */
+    static CommandLine commandLine(String... args) {
+        CommandLine all = new CommandLine(new Main());
+        Class<?> named = args.length == 0 ? null : COMMANDS.get(args[0]);
+        if (named != null) {
+            all.addSubcommand(args[0], named);
+        } else {
+            COMMANDS.forEach(all::addSubcommand);
+        }
+        return all.setCaseInsensitiveEnumValuesAllowed(true)
                 .setUsageHelpAutoWidth(true)
                 .setParameterExceptionHandler(Main::usage)
                 .setExecutionExceptionHandler(Main::failure);

@@ -18,7 +18,7 @@ record CommandRun(int exitCode, String out, String err) {
         System.setOut(new PrintStream(caughtOut, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(caughtErr, true, StandardCharsets.UTF_8));
         try {
-            int exitCode = Main.commandLine().execute(args);
+            int exitCode = Main.commandLine(args).execute(args);
             return new CommandRun(
                     exitCode, caughtOut.toString(StandardCharsets.UTF_8), caughtErr.toString(StandardCharsets.UTF_8));
         } finally {

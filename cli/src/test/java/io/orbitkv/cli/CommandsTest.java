@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -112,6 +113,23 @@ class CommandsTest {
                 new ArrayList<>(List.of((command + " --help").strip().split(" ")));
         CommandRun run = CommandRun.of(args.toArray(new String[0]));
         assertEquals(0, run.exitCode(), run.err());
+    }
+
+    /** Alone beside the root, as a call of it has it, and among all others. */
+    @Test
+    void commandsAreCalledByTheirNames() {
+        Main.commandLine().getSubcommands().forEach((name, command) -> {
+            assertEquals(
+                    name,
+                    command.getCommand()
+                            .getClass()
+                            .getAnnotation(picocli.CommandLine.Command.class)
+                            .name());
+            assertEquals(
+                    Set.of(name),
+                    Main.commandLine(name, "--help").getSubcommands().keySet());
+        });
+        assertEquals(17, Main.commandLine("unknown").getSubcommands().size());
     }
 
     @Test

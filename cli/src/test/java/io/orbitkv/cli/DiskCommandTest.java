@@ -38,7 +38,7 @@ class DiskCommandTest {
         ByteArrayOutputStream caught = new ByteArrayOutputStream();
         System.setErr(new PrintStream(caught, true, StandardCharsets.UTF_8));
         try {
-            return Main.commandLine().execute(args);
+            return Main.commandLine(args).execute(args);
         } finally {
             System.setErr(before);
             err = caught.toString(StandardCharsets.UTF_8);

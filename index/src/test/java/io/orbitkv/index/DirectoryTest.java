@@ -27,6 +27,9 @@ class DirectoryTest {
     private static final int STEPS = 60_000;
     private static final long MILLIS = 1500;
 
+    /** A busy machine takes longer for so many. */
+    private static final int CHANGES_MIN = 10_000;
+
     private final long seed = Seed.of(DirectoryTest.class);
     private final Gen gen = new Gen(seed);
     private volatile boolean stop;
@@ -117,7 +120,7 @@ class DirectoryTest {
             long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MILLIS);
             long[] come = new long[KEYS_MAX - staying];
             int changes = 0;
-            while (System.nanoTime() - end < 0 && failure == null) {
+            while ((System.nanoTime() - end < 0 || changes < CHANGES_MIN) && failure == null) {
                 int at = gen.below(come.length);
                 if (come[at] == 0) {
                     come[at] = gen.nextLong() | 1;
@@ -133,7 +136,6 @@ class DirectoryTest {
             stop = true;
             reader.join();
             assertNull(failure);
-            assertTrue(changes > 10_000, changes + " changes");
         }
     }
 

@@ -14,12 +14,14 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 final class Frames implements AutoCloseable {
     private static final int BUFFER_BYTES = Wire.LENGTH_BYTES + Wire.FRAME_BYTES_MAX;
+    private static final int NOTHING = -1;
 
     private final UnixSocket socket;
     private final MemoryRegion input;
     private final MemoryRegion output;
     private final UnsafeBuffer in = new UnsafeBuffer(0, 0);
     private final UnsafeBuffer out = new UnsafeBuffer(0, 0);
+    private final Lookout lookout = new Lookout();
 
     /** Bytes in {@link #input}, from its start: of the present frame and of those behind it. */
     private int received;
@@ -63,13 +65,27 @@ final class Frames implements AutoCloseable {
                     return true;
                 }
             }
-            int got = socket.receive(input, received, BUFFER_BYTES - received);
+            int got = lookout.pays() ? look() : NOTHING;
+            if (got == NOTHING) {
+                got = socket.receive(input, received, BUFFER_BYTES - received);
+            }
             if (got <= 0) {
                 return false;
             }
             received += got;
         }
         return true;
+    }
+
+    /** Looks for bytes for a moment; {@link #NOTHING} where none came. */
+    private int look() {
+        long until = System.nanoTime() + Lookout.NANOS;
+        int got;
+        do {
+            got = socket.receiveNow(input, received, BUFFER_BYTES - received);
+        } while (got == NOTHING && System.nanoTime() - until < 0);
+        lookout.paid(got != NOTHING);
+        return got;
     }
 
     /** The received frame. */

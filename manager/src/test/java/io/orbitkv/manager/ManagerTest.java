@@ -7,12 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.index.Family;
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.HostFolder;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.UnixSocket;
 import io.orbitkv.store.StoreOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
@@ -23,6 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 class ManagerTest {
     private static final int BLOCK_BYTES = 4096;
+    private static final int CAP_BLOCKS = (16 << 20) / BLOCK_BYTES;
 
     @TempDir
     Path folder;
@@ -130,5 +138,47 @@ class ManagerTest {
             assertEquals(4, other.query(other.open(family(BLOCK_BYTES)), keys, 2), "another instance has its own");
             assertEquals(8L * BLOCK_BYTES, manager.leases().leasedBytes());
         }
+    }
+
+    /** Together they save more than twice the cap; each has a family of its own as workers of one engine have. */
+    @Test
+    void reported_LMCache_1399_eightClientsShareOneBudget() throws Exception {
+        int blocks = 64;
+        byte[] payload = new byte[blocks * BLOCK_BYTES];
+        try (Manager manager = Manager.start(options("one"));
+                HostFolder seen = HostFolder.open(folder.resolve("one"))) {
+            ExecutorService clients = Executors.newFixedThreadPool(8);
+            List<Future<Integer>> saved = new ArrayList<>();
+            for (int client = 0; client < 8; client++) {
+                int number = client;
+                saved.add(clients.submit(() -> saveMuch(number, blocks, payload)));
+            }
+            clients.shutdown();
+            long most = 0;
+            while (!clients.awaitTermination(5, TimeUnit.MILLISECONDS)) {
+                most = Math.max(most, seen.allocatedBytes(""));
+            }
+            most = Math.max(most, seen.allocatedBytes(""));
+            for (Future<Integer> blocksOfOne : saved) {
+                assertTrue(blocksOfOne.get() > CAP_BLOCKS / 4, "it saved little: " + blocksOfOne.get());
+            }
+            assertEquals(2 << 20, MemoryPurpose.HOST_POOL.bytes(), "one pool");
+            assertTrue(most <= 16 << 20, most + " bytes of eight clients in a folder with a cap of 16 MiB");
+            assertTrue(most > 12 << 20, "the folder never filled: " + most);
+        }
+    }
+
+    private int saveMuch(int number, int blocks, byte[] payload) {
+        int saved = 0;
+        byte[] keys = new byte[blocks * Wire.KEY_BYTES];
+        Random keysOf = new Random(number);
+        try (JavaClient client = new JavaClient(socket(), "worker " + number)) {
+            int family = client.open(family(BLOCK_BYTES - number));
+            for (int prompt = 0; prompt < 1000 && saved <= CAP_BLOCKS / 4; prompt++) {
+                keysOf.nextBytes(keys);
+                saved += client.save(family, keys, payload, BLOCK_BYTES - number);
+            }
+        }
+        return saved;
     }
 }

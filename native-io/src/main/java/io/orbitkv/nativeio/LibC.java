@@ -62,6 +62,7 @@ final class LibC {
     static final int SO_RCVTIMEO = 20;
     static final int SO_SNDTIMEO = 21;
     static final int SCM_RIGHTS = 1;
+    static final int MSG_DONTWAIT = 0x40;
     static final int MSG_NOSIGNAL = 0x4000;
     static final int MSG_CMSG_CLOEXEC = 0x40000000;
     static final int SHUT_RDWR = 2;

@@ -176,8 +176,21 @@ public final class UnixSocket implements AutoCloseable {
      * @return how many; 0 at the end of the connection; -1 where {@link #timeouts} ended the wait
      */
     public int receive(MemoryRegion into, long offset, int length) {
+        return receive(into, offset, length, 0);
+    }
+
+    /**
+     * Receives bytes that are there, and never waits.
+     *
+     * @return how many; 0 at the end of the connection; -1 where there are none yet
+     */
+    public int receiveNow(MemoryRegion into, long offset, int length) {
+        return receive(into, offset, length, LibC.MSG_DONTWAIT);
+    }
+
+    private int receive(MemoryRegion into, long offset, int length, int flags) {
         while (true) {
-            long got = LibC.recv(fd, into.address(offset, length), length, 0);
+            long got = LibC.recv(fd, into.address(offset, length), length, flags);
             if (got >= 0) {
                 return (int) got;
             }

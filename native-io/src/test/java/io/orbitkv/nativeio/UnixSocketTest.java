@@ -54,8 +54,13 @@ class UnixSocketTest {
                 UnixSocket.closeDescriptor(descriptors[0]);
                 UnixSocket.closeDescriptor(descriptors[1]);
             }
+            assertEquals(-1, server.receiveNow(buffer, BYTES, BYTES), "nothing is there yet");
             assertTrue(client.send(buffer, 0, 8));
             assertEquals(8, server.receive(buffer, BYTES, BYTES));
+            assertTrue(client.send(buffer, 0, 8));
+            assertEquals(8, server.receiveNow(buffer, BYTES, BYTES));
+            client.shutdown();
+            assertEquals(0, server.receiveNow(buffer, BYTES, BYTES), "the connection is over");
         }
     }
 

@@ -32,6 +32,9 @@ interface Driver {
      */
     boolean finish(Runnable work, long timeoutNanos);
 
+    /** Whether drives get on only while the caller steps them: what was left under way then never lands. */
+    boolean isStepped();
+
     /** Whether no thread of the store is left: until then a drive may still read or write the store's memory. */
     boolean isDrained();
 }

@@ -1011,7 +1011,7 @@ public final class KvStore implements AutoCloseable {
     }
 
     private boolean isDrained() {
-        return driver.isDrained() && workspaces.areDrained();
+        return driver.isDrained() && (driver.isStepped() || workspaces.areDrained());
     }
 
     /** A thread waits for the drive: only the end of its transfers says that nobody writes into our memory any more. */

@@ -45,14 +45,17 @@ final class Quarantine {
      * Drops a block of the drive whose checksum failed; the same turn's pin is still held. A segment that is being given
      * up has no use any more that could be written down, and needs none: its blocks go with it. And where the index does
      * not know the place as this key's, it is another block's, which is good: a match had promised too much.
+     *
+     * @return whether it was this key's block, and nobody else had dropped it before
      */
-    void dropFromDrive(Workspace work, int i) {
+    boolean dropFromDrive(Workspace work, int i) {
         if (!drop(work, i, Tier.NVME)) {
-            return;
+            return false;
         }
         long extent = work.extents[i];
         add(extent, work.keys().getLong(work.keyOffset(i)));
         warn("the drive", extent);
+        return true;
     }
 
     /**

@@ -369,8 +369,8 @@ final class RestorePath {
                 return;
             }
             if (work.checksumOf(keyMemory, keyAt, landed, offset) != work.checksums[i]) {
-                counters.corruptBlocks.increment();
-                quarantine.dropFromDrive(work, i);
+                boolean isDamage = quarantine.dropFromDrive(work, i);
+                (isDamage ? counters.corruptBlocks : counters.keyCollisions).increment();
                 return;
             }
             if (landed != work.blocks.region()) {

@@ -109,6 +109,11 @@ final class Stepped implements Driver {
     }
 
     @Override
+    public boolean isStepped() {
+        return true;
+    }
+
+    @Override
     public boolean isDrained() {
         return true;
     }

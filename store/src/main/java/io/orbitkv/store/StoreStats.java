@@ -22,7 +22,7 @@ import io.orbitkv.recovery.FillState;
  * @param restoredNvmeBytes their bytes
  * @param missedBlocks leased blocks that a restore did not deliver
  * @param overtakenBlocks blocks that moved or went between look-up and pin
- * @param keyCollisions host blocks whose full key was another one than the index thought
+ * @param keyCollisions blocks whose full key was another one than a match had promised
  * @param corruptBlocks blocks whose checksum failed; each is a miss and quarantined
  * @param readErrors reads that the drive answered with an error
  * @param readTimeouts restores that gave up on a drive

@@ -190,6 +190,11 @@ final class Threads implements Driver {
     }
 
     @Override
+    public boolean isStepped() {
+        return false;
+    }
+
+    @Override
     public boolean isDrained() {
         for (Thread thread : logThreads) {
             if (thread.isAlive()) {

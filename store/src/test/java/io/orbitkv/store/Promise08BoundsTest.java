@@ -42,6 +42,9 @@ class Promise08BoundsTest {
     private static final int PRICE_MAX = 10; // in blocks
 
     private final TestFolders folders = new TestFolders();
+    private static final int TURNS_MIN = 5;
+    private static final int TURNS_MAX = 200;
+
     private final Gen gen = new Gen(Seed.of(Promise08BoundsTest.class));
 
     @AfterEach
@@ -110,7 +113,6 @@ class Promise08BoundsTest {
         try (KvStore store = open(20);
                 Modelled shard = shard(store)) {
             long budget = (4L << 20) + (64L << 20);
-            double[] before = savesPerSecond(shard);
             Prompt[] prompts = new Prompt[64];
             for (int i = 0; i < prompts.length; i++) {
                 prompts[i] = Prompt.random(gen, BLOCKS);
@@ -128,29 +130,39 @@ class Promise08BoundsTest {
                     assertTrue(store.stats().leasesHeld() <= LEASES);
                 }
             }
-            double[] after = savesPerSecond(shard);
             assertTrue(hits > 0, "queries hit");
-            double ratio = after[after.length - 1] / before[before.length - 1];
-            System.out.printf("%d queries, %d hits; saves a second after / before: %.2f%n", queries, hits, ratio);
-            assertTrue(ratio >= 0.9, "saves fell from " + Arrays.toString(before) + " to " + Arrays.toString(after));
+            requireSavesAsFastAsBesideNone(shard);
         }
     }
 
-    /** Sorted: the pool is written over in each of some windows, so that whatever is pinned shows. */
-    private double[] savesPerSecond(Modelled shard) {
-        int blocks = 2 * (4 << 20) / BLOCK_BYTES;
-        double[] rates = new double[5];
-        for (int window = 0; window < rates.length; window++) {
-            Prompt[] fresh = new Prompt[blocks / BLOCKS];
-            Arrays.setAll(fresh, i -> Prompt.random(gen, BLOCKS));
-            long began = System.nanoTime();
-            for (Prompt prompt : fresh) {
-                shard.saveAll(prompt, 0, BLOCKS);
+    /**
+     * Beside a store that was never queried, in turns, for the machine has other work: what is held shows in each window of
+     * the one, and in none of the other.
+     */
+    private void requireSavesAsFastAsBesideNone(Modelled queried) {
+        try (KvStore store = open(20);
+                Modelled calm = shard(store)) {
+            double best = 0;
+            double bestCalm = 0;
+            for (int turn = 0; turn < TURNS_MIN || best < 0.9 * bestCalm; turn++) {
+                assertTrue(turn < TURNS_MAX, "saves a second: " + best + ", without queries before " + bestCalm);
+                best = Math.max(best, savesPerSecond(queried));
+                bestCalm = Math.max(bestCalm, savesPerSecond(calm));
             }
-            rates[window] = blocks / ((System.nanoTime() - began) / 1e9);
+            System.out.printf("saves a second after a million queries / after none: %.2f%n", best / bestCalm);
         }
-        Arrays.sort(rates);
-        return rates;
+    }
+
+    /** The pool is written over twice, so that whatever is pinned shows. */
+    private double savesPerSecond(Modelled shard) {
+        int blocks = 2 * (4 << 20) / BLOCK_BYTES;
+        Prompt[] fresh = new Prompt[blocks / BLOCKS];
+        Arrays.setAll(fresh, i -> Prompt.random(gen, BLOCKS));
+        long began = System.nanoTime();
+        for (Prompt prompt : fresh) {
+            shard.saveAll(prompt, 0, BLOCKS);
+        }
+        return blocks / ((System.nanoTime() - began) / 1e9);
     }
 
     /** LMCache 3855: restores that compete for host memory, a pool of one and a half requests and twelve clients. */

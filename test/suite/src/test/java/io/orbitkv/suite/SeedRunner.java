@@ -20,6 +20,9 @@ final class SeedRunner {
     private final SimulationTotals totals = new SimulationTotals();
     private final AtomicLong done = new AtomicLong();
 
+    /** What ended a thread though no case failed: the harness is broken, or out of memory. */
+    private IllegalStateException broken;
+
     private SeedRunner(LongSupplier seeds, int failuresMax) {
         this.seeds = seeds;
         this.failuresMax = failuresMax;
@@ -43,7 +46,11 @@ final class SeedRunner {
         return new SeedRunner(() -> System.nanoTime() - start < nanos ? next.getAndIncrement() : END, FAILURES_MAX);
     }
 
-    /** Runs until the seeds or the failures that are wanted have come to an end. */
+    /**
+     * Runs until the seeds or the failures that are wanted have come to an end.
+     *
+     * @throws IllegalStateException when a thread ended before its seeds did
+     */
     SeedRunner run(int threads) {
         List<Thread> workers = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
@@ -55,6 +62,7 @@ final class SeedRunner {
         for (Thread worker : workers) {
             join(worker);
         }
+        requireWhole();
         return this;
     }
 
@@ -73,8 +81,22 @@ final class SeedRunner {
             if (seed == END) {
                 return;
             }
-            SeedOutcome outcome = SeedOutcome.run(SimulationCase.of(seed));
-            take(outcome);
+            try {
+                take(SeedOutcome.run(SimulationCase.of(seed)));
+            } catch (Throwable e) { // also a heap that is full: seeds that didn't run must not count as good ones
+                breakOff(seed, e);
+                return;
+            }
+        }
+    }
+
+    private synchronized void breakOff(long seed, Throwable cause) {
+        broken = new IllegalStateException("seed " + seed + " ended its thread after " + done + " seeds", cause);
+    }
+
+    private synchronized void requireWhole() {
+        if (broken != null) {
+            throw broken;
         }
     }
 

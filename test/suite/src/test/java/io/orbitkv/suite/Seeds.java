@@ -144,6 +144,10 @@ final class Seeds {
         for (SeedOutcome failed : runner.failures()) {
             say(shrinks ? Shrinker.shrink(failed) : failed);
         }
+        if (runner.failures().size() < failuresMax && runner.done() < count) {
+            System.err.println("only " + runner.done() + " of " + count + " seeds have run");
+            return EXIT_FAILED;
+        }
         return runner.failures().isEmpty() ? 0 : EXIT_FAILED;
     }
 
