@@ -538,7 +538,7 @@ class LogSimulationTest {
         LogRig.createFiles(folder, geometry);
         NvmeOptions options = NvmeOptions.defaults().withOpenSegments(1).withQueueBlocks(10);
         try (LogRig rig =
-                new LogRig(folder, geometry, new LogState(12), 128 << 10, folder.clock(), folder.probe(), options, 8)) {
+                new LogRig(folder, geometry, new LogState(4), 128 << 10, folder.clock(), folder.probe(), options, 8)) {
             List<Long> pins = new ArrayList<>();
             for (int i = 0; i < 10_000 && rig.log.queueFree() > 0; i++) {
                 rig.save(0, 13 * 4096, null);
