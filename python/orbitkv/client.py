@@ -56,7 +56,7 @@ class SaveOutcome:
     reason: str = ""
 
 
-_REASONS = ("", "QUEUE_FULL", "POOL_BUSY", "INDEX_FULL", "CLEARED", "TIER_FAILED")
+_REASONS = ("", "QUEUE_FULL", "POOL_BUSY", "INDEX_FULL", "CLEARED", "KEY_COLLISION")
 
 
 class CacheManagerClient:

@@ -52,8 +52,10 @@ public final class PrefixIndex implements AutoCloseable {
         PUBLISHED,
         /** Its key is there already, and live in some tier; nothing changed. */
         PRESENT,
-        /** The index has no room for it, or holds another key that begins with the same 8 bytes; nothing changed. */
-        FULL
+        /** The index has no room for it; nothing changed. */
+        FULL,
+        /** The index holds another key that begins with the same 8 bytes, as keys that are no hashes may; nothing changed. */
+        COLLIDES
     }
 
     private static final int TAG_IN_KEY = 8;
@@ -167,6 +169,12 @@ public final class PrefixIndex implements AutoCloseable {
         return matcher.contains(hash(key0, salt(namespace)), namespace, key.getLong(keyOffset + TAG_IN_KEY));
     }
 
+    /** Whether {@link #publish} would answer {@link Publication#COLLIDES}. The one writer's. */
+    public boolean collides(int namespace, DirectBuffer key, int keyOffset) {
+        long place = directory.get(hash(key.getLong(keyOffset), salt(namespace)));
+        return place != Place.NONE && runs.tag(place) != key.getLong(keyOffset + TAG_IN_KEY);
+    }
+
     /** Blocks that have a place: live ones, and dead ones not swept yet. */
     public long blocks() {
         return blocks.get();
@@ -261,7 +269,7 @@ public final class PrefixIndex implements AutoCloseable {
         long place = directory.get(hash(key0, salt(namespace)));
         if (place != Place.NONE) {
             if (runs.tag(place) != tag) {
-                return Publication.FULL; // 8 bytes of two keys are the same: the later one can't be held
+                return Publication.COLLIDES; // the later one can't be held
             }
             if (runs.isLive(place)) {
                 return Publication.PRESENT;

@@ -166,7 +166,9 @@ class PrefixIndexBoundsTest {
             UnsafeBuffer keys = keys(2);
             keys.putLong(KEY_BYTES, keys.getLong(0));
             assertEquals(Publication.PUBLISHED, publish(index, namespace, keys, 0, true));
-            assertEquals(Publication.FULL, publish(index, namespace, keys, 1, true));
+            assertTrue(index.collides(namespace, keys, KEY_BYTES));
+            assertFalse(index.collides(namespace, keys, 0));
+            assertEquals(Publication.COLLIDES, publish(index, namespace, keys, 1, true));
             assertTrue(index.contains(namespace, keys, 0));
             assertFalse(index.contains(namespace, keys, KEY_BYTES));
             assertEquals(0, index.match(namespace, keys, KEY_BYTES, 1, new Match(1)));

@@ -143,9 +143,9 @@ final class LeaseRequests {
 
     int done(int blockLength, int version) {
         done.wrap(frames.in(), Wire.MESSAGE, blockLength, version);
-        manager.counters().restoredByClients.add(done.restoredBlocks());
-        manager.counters().overtakenClients.add(done.overtakenBlocks());
-        manager.leases().done(done.leaseId(), (int) Math.min(done.shard(), Integer.MAX_VALUE), session);
+        int blocks = manager.leases().done(done.leaseId(), (int) Math.min(done.shard(), Integer.MAX_VALUE), session);
+        manager.counters().restoredByClients.add(Math.min(done.restoredBlocks(), blocks)); // the client's word, bounded
+        manager.counters().overtakenClients.add(Math.min(done.overtakenBlocks(), blocks));
         return replies.ack(done.opId());
     }
 

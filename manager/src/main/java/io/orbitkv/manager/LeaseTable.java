@@ -109,17 +109,19 @@ final class LeaseTable {
         }
     }
 
-    /** A shard has all its blocks; where all shards have, the lease ends. */
-    synchronized void done(long id, int shard, Session session) {
+    /** A shard has all its blocks; where all shards have, the lease ends. How many blocks it was over. */
+    synchronized int done(long id, int shard, Session session) {
         ClientLease lease = find(id, session);
         if (shard < 0 || shard >= lease.family().shards()) {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT,
                     "the lease's family has shards 0 to " + (lease.family().shards() - 1) + ", got " + shard);
         }
+        int blocks = lease.lease().blocks();
         if (lease.done(shard)) {
             end(lease);
         }
+        return blocks;
     }
 
     private ClientLease find(long id, Session session) {

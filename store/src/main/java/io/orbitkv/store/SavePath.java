@@ -146,6 +146,10 @@ final class SavePath {
             if (reason == DropReason.NONE && claimed >= room) {
                 reason = DropReason.QUEUE_FULL;
             }
+            if (reason == DropReason.NONE
+                    && index.collides(work.binding.indexNumber(), work.keys(), work.keyOffset(i))) {
+                reason = DropReason.KEY_COLLISION; // before pages are claimed for nothing
+            }
             if (reason == DropReason.NONE) {
                 work.extents[i] = host.claim(lane, work.blockBytes);
                 reason = work.extents[i] == Extent.NONE ? DropReason.POOL_BUSY : DropReason.NONE;
@@ -193,7 +197,7 @@ final class SavePath {
             Publication published = Publication.PRESENT;
             if (reason == DropReason.NONE && claimed) {
                 published = publishOne(work, i);
-                reason = published == Publication.FULL ? DropReason.INDEX_FULL : DropReason.NONE;
+                reason = reasonOf(published);
             }
             if (reason == DropReason.NONE && published == Publication.PUBLISHED) {
                 accept(work, i, lane, result);
@@ -214,6 +218,14 @@ final class SavePath {
         if (reason == DropReason.INDEX_FULL) {
             evict();
         }
+    }
+
+    private static DropReason reasonOf(Publication published) {
+        return switch (published) {
+            case FULL -> DropReason.INDEX_FULL;
+            case COLLIDES -> DropReason.KEY_COLLISION;
+            case PUBLISHED, PRESENT -> DropReason.NONE;
+        };
     }
 
     /** The oldest segments go, for the saves to come; after the turn's own pins are off, for they may be in the way. */

@@ -25,7 +25,9 @@ public final class SaveResult {
         /** The index is full; it is evicting. */
         INDEX_FULL,
         /** The family was cleared while its blocks were being taken in. */
-        CLEARED
+        CLEARED,
+        /** The family has another key that begins with the same 8 bytes; keys are to be hashes of all that comes before. */
+        KEY_COLLISION
     }
 
     /** Creates an empty result. */
