@@ -8,8 +8,10 @@ final class ManagerChild {
     private ManagerChild() {}
 
     public static void main(String[] arguments) throws Exception {
-        StoreOptions store =
-                StoreOptions.in(Path.of(arguments[1])).poolBytes(32 << 20).capBytes(256L << 20);
+        StoreOptions store = StoreOptions.in(Path.of(arguments[1]))
+                .driveTimeoutMillis(60_000)
+                .poolBytes(32 << 20)
+                .capBytes(256L << 20);
         try (Manager manager = Manager.start(ManagerOptions.of(Path.of(arguments[0]), store))) {
             System.out.println("serving " + manager.epoch());
             while (System.in.read() >= 0) {

@@ -37,6 +37,7 @@ class ManagerTest {
 
     private ManagerOptions options(String store) {
         StoreOptions options = StoreOptions.in(folder.resolve(store))
+                .driveTimeoutMillis(60_000)
                 .poolBytes(2 << 20)
                 .capBytes(16 << 20)
                 .segmentBytes(64 << 10)

@@ -37,7 +37,7 @@ class ArenaTest {
     }
 
     private KvStore open(boolean shared) {
-        StoreOptions options = StoreOptions.in(folders.make("arena"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("arena"))
                 .poolBytes(1 << 20)
                 .capBytes(16 << 20)
                 .segmentBytes(64 << 10)

@@ -31,7 +31,7 @@ class BadFolderTest {
     }
 
     private static StoreOptions options(Path folder) {
-        return StoreOptions.in(folder)
+        return WholeStore.optionsIn(folder)
                 .poolBytes(MIB)
                 .capBytes(4 * MIB)
                 .segmentBytes(64 * KIB)

@@ -41,7 +41,7 @@ final class CapChild {
     }
 
     static StoreOptions options(Path folder, long capBytes) {
-        return StoreOptions.in(folder)
+        return WholeStore.optionsIn(folder)
                 .poolBytes(32 << 20)
                 .capBytes(capBytes)
                 .blockBytesLargest(BLOCK_BYTES)

@@ -71,7 +71,7 @@ class DamageTest {
     }
 
     private static StoreOptions options(Path folder) {
-        return StoreOptions.in(folder)
+        return WholeStore.optionsIn(folder)
                 .poolBytes(MIB)
                 .capBytes(4 * MIB)
                 .segmentBytes(SEGMENT_BYTES)

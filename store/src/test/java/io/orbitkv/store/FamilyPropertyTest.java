@@ -36,7 +36,10 @@ class FamilyPropertyTest {
     }
 
     private static StoreOptions options(Path folder) {
-        return StoreOptions.in(folder).poolBytes(2 * MIB).capBytes(64 * MIB).segmentBytes(256 * KIB);
+        return WholeStore.optionsIn(folder)
+                .poolBytes(2 * MIB)
+                .capBytes(64 * MIB)
+                .segmentBytes(256 * KIB);
     }
 
     /** 249,856 bytes are the pages of a segment but its header, a batch header and a footer. */
@@ -82,7 +85,7 @@ class FamilyPropertyTest {
     @Test
     void blocksLargerThanTheOptionsForesawComeBackToo() {
         int blockBytes = 9 * MIB;
-        StoreOptions options = StoreOptions.in(folders.make("large"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("large"))
                 .poolBytes(32 * MIB)
                 .capBytes(136 * MIB)
                 .segmentBytes(16 * MIB)

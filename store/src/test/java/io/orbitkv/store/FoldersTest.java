@@ -54,7 +54,7 @@ class FoldersTest {
     }
 
     private static StoreOptions options(Path first, Path... more) {
-        return StoreOptions.in(first, more)
+        return WholeStore.optionsIn(first, more)
                 .poolBytes(8 * MIB)
                 .capBytes(CAP_BYTES)
                 .segmentBytes(MIB / 2)

@@ -103,7 +103,7 @@ class KvStoreTest {
     void aGeometryIsThatOfTheStoreThatIsMade() {
         try (TestFolders folders = new TestFolders()) {
             for (int count = 1; count <= 2; count++) {
-                StoreOptions options = StoreOptions.in(
+                StoreOptions options = WholeStore.optionsIn(
                                 folders.make("one-" + count),
                                 count == 1 ? new Path[0] : new Path[] {folders.make("other")})
                         .poolBytes(32 << 20)
@@ -124,7 +124,7 @@ class KvStoreTest {
     }
 
     private static StoreOptions options(Path folder) {
-        return StoreOptions.in(folder).poolBytes(32 << 20).capBytes(160 << 20);
+        return WholeStore.optionsIn(folder).poolBytes(32 << 20).capBytes(160 << 20);
     }
 
     static Family family() {

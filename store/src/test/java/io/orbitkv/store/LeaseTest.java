@@ -35,7 +35,7 @@ class LeaseTest {
     }
 
     private KvStore open(long leaseBytesMax) {
-        StoreOptions options = StoreOptions.in(folders.make("leases"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("leases"))
                 .poolBytes(1 << 20)
                 .capBytes(16 << 20)
                 .segmentBytes(64 << 10)

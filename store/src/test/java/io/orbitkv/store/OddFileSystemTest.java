@@ -24,7 +24,7 @@ class OddFileSystemTest {
         assumeTrue(Files.isWritable(shm), "no tmpfs here");
         Path folder = Files.createTempDirectory(shm, "orbitkv-tmpfs-");
         try {
-            StoreOptions options = StoreOptions.in(folder.resolve("store"))
+            StoreOptions options = WholeStore.optionsIn(folder.resolve("store"))
                     .poolBytes(2 << 20)
                     .capBytes(16 << 20)
                     .segmentBytes(128 << 10);

@@ -43,7 +43,10 @@ class PrefixPropertyTest {
     }
 
     private static StoreOptions large(Path folder) {
-        return StoreOptions.in(folder).poolBytes(16 * MIB).capBytes(64 * MIB).segmentBytes(256 * KIB);
+        return WholeStore.optionsIn(folder)
+                .poolBytes(16 * MIB)
+                .capBytes(64 * MIB)
+                .segmentBytes(256 * KIB);
     }
 
     @Test
@@ -170,7 +173,7 @@ class PrefixPropertyTest {
     @ParameterizedTest
     @EnumSource(EvictionPolicy.class)
     void evictionDuringRestoresMakesThemShortButNeverWrong(EvictionPolicy policy) throws Exception {
-        StoreOptions options = StoreOptions.in(folders.make("eviction"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("eviction"))
                 .poolBytes(MIB)
                 .capBytes(6 * MIB)
                 .segmentBytes(64 * KIB)
@@ -225,7 +228,7 @@ class PrefixPropertyTest {
     @CsvSource({"64, 4096", "64, 40000", "500, 4096", "500, 1"})
     void aFullIndexDropsSavesAndTakesThemAgainOnceItHasEvicted(int indexBlocks, int blockBytes)
             throws InterruptedException {
-        StoreOptions options = StoreOptions.in(folders.make("full-index"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("full-index"))
                 .poolBytes(4 * MIB)
                 .capBytes(32 * MIB)
                 .segmentBytes(256 * KIB)
@@ -264,7 +267,7 @@ class PrefixPropertyTest {
     void aCapOf16MibIsNeverExceededOverSeveralWrapArounds(int segmentKib, int blockBytes) throws Exception {
         Path folder = folders.make("cap");
         long cap = 16L * MIB;
-        StoreOptions options = StoreOptions.in(folder)
+        StoreOptions options = WholeStore.optionsIn(folder)
                 .poolBytes(8L * MIB)
                 .capBytes(cap)
                 .segmentBytes((long) segmentKib * KIB)

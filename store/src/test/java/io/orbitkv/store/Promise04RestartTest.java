@@ -104,7 +104,7 @@ final class Promise04RestartTest {
     }
 
     private static StoreOptions options(Path folder) {
-        return StoreOptions.in(folder)
+        return WholeStore.optionsIn(folder)
                 .poolBytes(4 * MIB)
                 .capBytes(32 * MIB)
                 .segmentBytes(256 * KIB)
@@ -355,7 +355,7 @@ final class Promise04RestartTest {
             this.seed = seed;
             this.random = new Gen(Gen.mix(seed));
             this.isSmall = seed % 3 == 0;
-            this.options = StoreOptions.in(Path.of("simulated"))
+            this.options = WholeStore.optionsIn(Path.of("simulated"))
                     .poolBytes(MIB)
                     .capBytes(isSmall ? 2 * MIB + 256 * KIB : 16 * MIB)
                     .segmentBytes(64 * KIB)

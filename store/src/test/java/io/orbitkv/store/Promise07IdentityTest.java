@@ -99,7 +99,7 @@ class Promise07IdentityTest {
     }
 
     private KvStore open() {
-        return KvStore.open(StoreOptions.in(folders.make("identity"))
+        return KvStore.open(WholeStore.optionsIn(folders.make("identity"))
                 .poolBytes(128 << 20)
                 .capBytes(2L << 30)
                 .segmentBytes(1 << 20)

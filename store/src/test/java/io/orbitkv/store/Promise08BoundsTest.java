@@ -81,7 +81,7 @@ class Promise08BoundsTest {
                 ? (Object) (int) value
                 : type == double.class ? (Object) (double) value : (Object) value;
         try {
-            setting.invoke(StoreOptions.in(Path.of("nowhere")), argument);
+            setting.invoke(WholeStore.optionsIn(Path.of("nowhere")), argument);
         } catch (InvocationTargetException e) {
             OrbitKvException refusal = (OrbitKvException) e.getCause();
             assertEquals(ErrorCode.BAD_ARGUMENT, refusal.code(), setting.getName());
@@ -92,7 +92,7 @@ class Promise08BoundsTest {
     }
 
     private KvStore open(long leaseMillis) {
-        return KvStore.open(StoreOptions.in(folders.make("bounds"))
+        return KvStore.open(WholeStore.optionsIn(folders.make("bounds"))
                 .poolBytes(4 << 20)
                 .capBytes(64 << 20)
                 .segmentBytes(64 << 10)
@@ -170,7 +170,7 @@ class Promise08BoundsTest {
     void reported_LMCache_3855_twelveClientsOverAPoolOfOneAndAHalfRequestsAllGetOn() throws Exception {
         int clients = 12;
         int blocks = 170; // of 4 KiB, where the pool has 256
-        StoreOptions options = StoreOptions.in(folders.make("crowd"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("crowd"))
                 .poolBytes(1 << 20)
                 .capBytes(64 << 20)
                 .segmentBytes(64 << 10)

@@ -40,7 +40,7 @@ class PromotionTest {
     }
 
     private static StoreOptions options() {
-        return StoreOptions.in(Path.of("simulated"))
+        return WholeStore.optionsIn(Path.of("simulated"))
                 .poolBytes(2 << 20)
                 .capBytes(8 << 20)
                 .segmentBytes(64 << 10)
@@ -136,7 +136,7 @@ class PromotionTest {
 
     @Test
     void restoresOfTheSameBlocksAtOncePromoteEachOnce() throws Exception {
-        StoreOptions options = StoreOptions.in(folders.make("threads"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("threads"))
                 .poolBytes(32 << 20)
                 .capBytes(64 << 20)
                 .segmentBytes(256 << 10)
@@ -209,7 +209,7 @@ class PromotionTest {
 
     private static long lane(Prompt prompt) {
         return Long.remainderUnsigned(
-                prompt.keys.getLong(0), StoreOptions.in(Path.of(".")).openSegments());
+                prompt.keys.getLong(0), WholeStore.optionsIn(Path.of(".")).openSegments());
     }
 
     @Test

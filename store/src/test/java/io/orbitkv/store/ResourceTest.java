@@ -56,7 +56,7 @@ class ResourceTest {
         private Idler() {}
 
         public static void main(String[] args) throws Exception {
-            StoreOptions options = StoreOptions.in(Path.of(args[0]))
+            StoreOptions options = WholeStore.optionsIn(Path.of(args[0]))
                     .poolBytes(16 * MIB)
                     .capBytes(64 * MIB)
                     .admission(AdmissionPolicy.DUEL); // has every thread that there is
@@ -128,7 +128,7 @@ class ResourceTest {
     @ParameterizedTest
     @EnumSource
     void savesQueriesAndRestoresAllocateNothingOnceTheyAreWarm(AdmissionPolicy admission) {
-        StoreOptions options = StoreOptions.in(folders.make("allocation"))
+        StoreOptions options = WholeStore.optionsIn(folders.make("allocation"))
                 .poolBytes(4 * MIB)
                 .capBytes(64 * MIB)
                 .segmentBytes(256 * KIB)
@@ -274,7 +274,7 @@ class ResourceTest {
     // ---- leaks ----
 
     private static StoreOptions small(Path folder) {
-        return StoreOptions.in(folder)
+        return WholeStore.optionsIn(folder)
                 .poolBytes(MIB)
                 .capBytes(2 * MIB)
                 .segmentBytes(64 * KIB)

@@ -27,7 +27,10 @@ class ScrubCostTest {
     private static final long RATE = 64 * MIB;
 
     private static StoreOptions options(Path folder) {
-        return StoreOptions.in(folder).poolBytes(16 * MIB).capBytes(64 * MIB).pageKind(PageKind.SMALL);
+        return WholeStore.optionsIn(folder)
+                .poolBytes(16 * MIB)
+                .capBytes(64 * MIB)
+                .pageKind(PageKind.SMALL);
     }
 
     @Test

@@ -31,6 +31,7 @@ final class OwnerChild {
 
     static StoreOptions options(Path data) {
         return StoreOptions.in(data)
+                .driveTimeoutMillis(60_000)
                 .poolBytes(4 << 20)
                 .capBytes(24 << 20)
                 .segmentBytes(SEGMENT_BYTES)

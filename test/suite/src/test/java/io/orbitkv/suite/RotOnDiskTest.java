@@ -55,6 +55,7 @@ class RotOnDiskTest {
 
     private StoreOptions options() {
         return StoreOptions.in(data)
+                .driveTimeoutMillis(60_000)
                 .poolBytes(4 << 20)
                 .capBytes(32 << 20)
                 .scrubHostBytesPerSecond(0)
