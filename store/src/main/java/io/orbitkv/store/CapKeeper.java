@@ -157,8 +157,7 @@ final class CapKeeper {
         long now = clock.nanoTime();
         int work = takeChange(now);
         if (now - lookedNanos >= LOOK_NANOS) {
-            look(now);
-            work++;
+            look(now); // no work by itself: an idle thread would wake up a dozen times behind it
         }
         if (now - retryNanos >= 0) {
             try {
