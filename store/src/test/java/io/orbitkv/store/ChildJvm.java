@@ -41,7 +41,9 @@ final class ChildJvm {
                 command.add(flag);
             }
         }
-        command.addAll(List.of("-Xmx128m", "-cp", System.getProperty("java.class.path"), main.getName()));
+        // The collector of bin/orbitkv: others have threads of their own, which an idle store would be blamed for.
+        command.addAll(
+                List.of("-XX:+UseSerialGC", "-Xmx128m", "-cp", System.getProperty("java.class.path"), main.getName()));
         command.addAll(Arrays.asList(arguments));
         return new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
