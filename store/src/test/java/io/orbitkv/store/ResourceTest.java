@@ -73,7 +73,7 @@ class ResourceTest {
                 while (store.stats().admission().historyBytes() == 0) {
                     Thread.sleep(100); // its start compiles classes
                 }
-                Thread.sleep(3_000); // the JIT compilers come to rest
+                Thread.sleep(8_000); // the JIT compilers come to rest
                 System.gc();
                 Thread.sleep(500);
                 System.out.println("idle");
