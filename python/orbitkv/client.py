@@ -16,7 +16,7 @@ import time
 import weakref
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Type, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Type, TypeVar, Union
 
 from . import wire
 from .blocks import BlockView
@@ -55,6 +55,8 @@ class SaveOutcome:
     position: int = 0
     reason: str = ""
 
+
+_T = TypeVar("_T")
 
 _REASONS = ("", "QUEUE_FULL", "POOL_BUSY", "INDEX_FULL", "CLEARED", "KEY_COLLISION")
 
@@ -268,29 +270,25 @@ class CacheManagerClient:
 
     def ping(self) -> bool:
         """Whether the manager answers."""
-        life = self._life
-        if life is None:
-            return False
-        try:
-            control = life.control
-            op = control.next_op()
-            control.ask(op, wire.ping(op, life.epoch), time.monotonic() + self._deadline, wire.FIXED_ACK)
+
+        def ask(life: Life) -> bool:
+            op = life.control.next_op()
+            life.control.ask(op, wire.ping(op, life.epoch), time.monotonic() + self._deadline, wire.FIXED_ACK)
             return True
-        except Unavailable:
-            self._check(life)
-        except OrbitKvError as e:
-            if e.code in MISTAKES:
-                raise
-            self._forget_stale(life, e)
-        return False
+
+        return bool(self._asked(ask))
 
     def _control(self, make: Callable[[int, int], bytes], deadline: Optional[float] = None) -> Optional[wire.Frame]:
         """An answer over the control connection; ``None`` where there is none in time."""
+        return self._asked(lambda life: life.control.call(make, deadline or time.monotonic() + self._deadline))
+
+    def _asked(self, ask: Callable[[Life], _T]) -> Optional[_T]:
+        """What a question to the manager brings; ``None`` where it is away, late, or refuses."""
         life = self._life
         if life is None:
             return None
         try:
-            return life.control.call(make, deadline or time.monotonic() + self._deadline)
+            return ask(life)
         except Unavailable:
             self._check(life)
         except OrbitKvError as e:
