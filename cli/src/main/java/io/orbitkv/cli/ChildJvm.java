@@ -28,6 +28,9 @@ final class ChildJvm implements AutoCloseable {
     private static final int PIPE_BYTES = 1 << 16;
     private static final int END_SECONDS = 10;
 
+    /** Where bin/orbitkv has classes in the JVM's form; not set where it has none. */
+    private static final String ARCHIVE = "orbitkv.archive";
+
     /** Properties that a child shares with its parent. */
     private static final List<String> PASSED_ON = List.of("orbitkv.ring", NativeLibraries.FOLDER);
 
@@ -52,6 +55,10 @@ final class ChildJvm implements AutoCloseable {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("@" + flagFile(Runtime.version().feature() >= 24 ? "jvm.25" : "jvm.17"));
         command.add("@" + flagFile("jvm.process"));
+        String archive = System.getProperty(ARCHIVE);
+        if (archive != null) {
+            command.addAll(List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:disable", "-Xlog:all=error:stderr"));
+        }
         command.add("-Dorbitkv.home=" + home());
         for (String name : PASSED_ON) {
             String value = System.getProperty(name);

@@ -37,6 +37,7 @@ public final class Main implements Runnable {
         COMMANDS.put("manager", ManagerCommand.class);
         COMMANDS.put("replay-child", ReplayChild.class);
         COMMANDS.put("restart-child", RestartChild.class);
+        COMMANDS.put("rehearse", RehearsalCommand.class);
         COMMANDS.put("replay", ReplayCommand.class);
         COMMANDS.put("plan", PlanCommand.class);
         COMMANDS.put("put", PutCommand.class);

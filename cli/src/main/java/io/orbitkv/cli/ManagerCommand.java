@@ -27,7 +27,7 @@ final class ManagerCommand implements Callable<Integer> {
         common.apply();
         StopSignals signals = new StopSignals();
         long began = System.nanoTime();
-        try (Manager manager = Manager.start(flags.options())) {
+        try (Manager manager = start()) {
             System.err.println("serving on " + flags.socket
                     + (manager.httpPort() < 0 ? "" : ", HTTP on port " + manager.httpPort()) + ", after "
                     + (System.nanoTime() - began) / 1_000_000 + " ms");
@@ -41,5 +41,10 @@ final class ManagerCommand implements Callable<Integer> {
         }
         System.err.println("stopped");
         return 0;
+    }
+
+    /** Starts the manager that the options ask for. */
+    Manager start() {
+        return Manager.start(flags.options());
     }
 }

@@ -31,10 +31,12 @@ public interface IoRing extends AutoCloseable {
     int inFlight();
 
     /**
-     * Makes transfers from and to a region cheaper (fixed buffers); transfers from and to other memory stay possible.
+     * Makes transfers from and to a region cheaper (fixed buffers); transfers from and to other memory stay possible. Takes
+     * no memory: what of the region is pinned is what transfers touch, piece by piece, as long as the limit on locked memory
+     * allows.
      *
      * @param region must stay open until the ring is closed
-     * @return whether the kernel took it; false where the limit on locked memory is too low or the ring has no use for it
+     * @return whether it will be; false where the kernel has no such thing or the ring has no use for it
      */
     boolean register(MemoryRegion region);
 

@@ -403,6 +403,27 @@ abstract class RingTest {
         }
     }
 
+    /** A pool that is registered at the start must not be taken from the machine at the start. */
+    @Test
+    void aRegisteredRegionTakesNoMemoryBeforeATransferTouchesIt() throws IOException {
+        long bytes = 1L << 30;
+        try (MemoryRegion large = MemoryRegion.anonymous(bytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL);
+                IoRing ring = ring(folder, 8)) {
+            long before = residentBytes();
+            ring.register(large);
+            assertTrue(ring.read(file, 0, large, bytes / 2, PAGE, 0));
+            drain(ring, (token, result) -> assertEquals(PAGE, result));
+            checkStamp(large, bytes / 2, 0);
+            long taken = residentBytes() - before;
+            assertTrue(taken < bytes / 4, taken + " bytes were taken of " + bytes + " with one page read");
+        }
+    }
+
+    private static long residentBytes() throws IOException {
+        String[] pages = Files.readString(Path.of("/proc/self/statm")).split(" ");
+        return Long.parseLong(pages[1]) * PAGE;
+    }
+
     @Test
     void manyFilesAreServedAtOnce() {
         try (IoRing ring = ring(folder, 32)) {

@@ -25,8 +25,6 @@ import java.util.stream.IntStream;
  * payloads are checked then, for the header may be damaged because a new use had just begun.
  */
 final class LogScan implements AutoCloseable {
-    private static final int SEGMENT_PROGRESS = 64;
-
     private final DataFolders folders;
     private final BitSet lost;
     private final BitSet absent;
@@ -106,17 +104,15 @@ final class LogScan implements AutoCloseable {
      */
     void readHeaders() {
         requireFiles();
-        long[] counted = new long[1];
         int[] present = FolderSet.segmentsPresent(geometry, lost, absent);
-        readers.each(present, this::readHeader, reader -> {
-            int segment = reader.segment();
-            uses[segment] = reader.useSequence();
+        readers.eachApart(
+                present,
+                this::readHeader,
+                done -> progress.onProgress("reading segment headers", done, present.length));
+        for (int segment : present) {
             headerUses[segment] = uses[segment];
-            lastUse = Math.max(lastUse, reader.useSequence());
-            if (++counted[0] % SEGMENT_PROGRESS == 0 || counted[0] == present.length) {
-                progress.onProgress("reading segment headers", counted[0], present.length);
-            }
-        });
+            lastUse = Math.max(lastUse, uses[segment]);
+        }
     }
 
     private void requireFiles() {
@@ -152,6 +148,7 @@ final class LogScan implements AutoCloseable {
 
     private void readHeader(SegmentReader reader, int segment) {
         Verdict verdict = reader.readHeader(segment);
+        uses[segment] = reader.useSequence();
         switch (verdict) {
             case VALID:
                 break;

@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
 /**
@@ -21,7 +22,11 @@ final class ReaderPool implements AutoCloseable {
     /** Readers a thread: while the caller works on one, the thread fills the other. */
     private static final int READERS_PER_THREAD = 2;
 
+    /** Segments that a thread takes at once where each is read by itself: those of one to four files. */
+    private static final int SLICE_SEGMENTS = 16;
+
     private final List<SegmentReader> readers = new ArrayList<>();
+    private final int threadCount;
     private final ExecutorService threads;
     private final Deque<SegmentReader> idle = new ArrayDeque<>();
     private final Deque<CompletableFuture<SegmentReader>> running = new ArrayDeque<>();
@@ -34,6 +39,7 @@ final class ReaderPool implements AutoCloseable {
         for (int i = 0; i < (count == 1 ? 1 : count * READERS_PER_THREAD); i++) {
             readers.add(new SegmentReader(folders, geometry));
         }
+        this.threadCount = count;
         this.threads = count == 1 ? null : Executors.newFixedThreadPool(count, ReaderPool::thread);
     }
 
@@ -65,6 +71,58 @@ final class ReaderPool implements AutoCloseable {
             }
         } finally {
             end();
+        }
+    }
+
+    /** Is told how many segments were read by now, on the caller's thread. */
+    @FunctionalInterface
+    interface Counted {
+        void read(int done);
+    }
+
+    /**
+     * Reads segments that nobody has to be handed: threads and the caller take slices of neighbours until there are none
+     * left, so that a file is opened once for all its segments and no thread waits for another.
+     *
+     * @param segments their numbers, in an order that keeps a file's together
+     * @param reading on some thread, several at a time, in any order; on the caller's and in order where there are no threads
+     * @param counted is told behind each of the caller's slices, and at the end
+     */
+    void eachApart(int[] segments, Reading reading, Counted counted) {
+        AtomicInteger taken = new AtomicInteger();
+        AtomicInteger done = new AtomicInteger();
+        List<CompletableFuture<Void>> others = new ArrayList<>();
+        int helping = threads == null ? 0 : Math.min(threadCount, segments.length / SLICE_SEGMENTS);
+        for (int i = 1; i <= helping; i++) {
+            SegmentReader reader = readers.get(i);
+            others.add(CompletableFuture.runAsync(
+                    () -> readSlices(segments, reader, reading, taken, done, n -> {}), threads));
+        }
+        try {
+            readSlices(segments, readers.get(0), reading, taken, done, counted);
+        } finally {
+            taken.set(segments.length); // where the caller failed, the others end as well
+            others.forEach(other -> other.handle((nothing, failure) -> null).join());
+        }
+        others.forEach(ReaderPool::join);
+        counted.read(done.get());
+    }
+
+    private static void readSlices(
+            int[] segments,
+            SegmentReader reader,
+            Reading reading,
+            AtomicInteger taken,
+            AtomicInteger done,
+            Counted counted) {
+        for (int from = taken.getAndAdd(SLICE_SEGMENTS);
+                from < segments.length;
+                from = taken.getAndAdd(SLICE_SEGMENTS)) {
+            int end = Math.min(segments.length, from + SLICE_SEGMENTS);
+            for (int i = from; i < end; i++) {
+                reading.read(reader, segments[i]);
+            }
+            counted.read(done.addAndGet(end - from));
         }
     }
 
@@ -117,7 +175,7 @@ final class ReaderPool implements AutoCloseable {
         return left;
     }
 
-    private static SegmentReader join(CompletableFuture<SegmentReader> reading) {
+    private static <T> T join(CompletableFuture<T> reading) {
         try {
             return reading.join();
         } catch (CompletionException e) {
