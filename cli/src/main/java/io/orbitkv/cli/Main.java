@@ -2,9 +2,11 @@ package io.orbitkv.cli;
 
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.store.KvStore;
 import java.io.PrintStream;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
@@ -53,12 +55,18 @@ public final class Main implements Runnable {
         COMMANDS.put("bench", BenchCommand.class);
     }
 
+    /** Commands of which somebody waits for the store's first answer. */
+    private static final Set<String> OPEN_A_STORE = Set.of("manager", "replay-child", "restart-child");
+
     @CommandLine.Spec
     private CommandLine.Model.CommandSpec spec;
 
     /** Runs one command and ends the process with its exit code. */
     public static void main(String[] args) {
         NativeLibraries.use(System.getProperty(NativeLibraries.FOLDER));
+        if (args.length > 0 && OPEN_A_STORE.contains(args[0])) {
+            KvStore.warmUp(); // while the options are read, which takes as long
+        }
         int exitCode = commandLine(args).execute(args);
         System.out.flush();
         System.err.flush();
