@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * it should; nonsense is refused before anything starts.
  * Method: small generated traces against real stores in child processes; the JSON and the exit code.
  */
+@Tag("long")
 class ReplayTest {
     private static final Path FOLDERS = Path.of("target", "replay-test").toAbsolutePath();
     private static final int REQUESTS = 260;

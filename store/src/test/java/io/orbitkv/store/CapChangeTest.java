@@ -22,12 +22,14 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Goal: a store follows its cap, at openings and while it runs, keeps what the new cap holds, and says where it can't.
  * Method: real folders, one and two, whose st_blocks are looked at; every restored byte is judged.
  */
+@Tag("long")
 class CapChangeTest {
     private static final int KIB = 1 << 10;
     private static final int MIB = 1 << 20;

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.Test;
  * from outside, and puts foreign files in. The whole size: {@code -Dorbitkv.capBytes=1073741824 -Dorbitkv.foreignBytes=314572800},
  * as docs/qualification.md says.
  */
+@Tag("long")
 class Promise05CapTest {
     private static final long MIB = 1 << 20;
     private static final long CAP = Long.getLong("orbitkv.capBytes", 64 * MIB);

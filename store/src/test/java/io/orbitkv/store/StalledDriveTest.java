@@ -22,6 +22,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
  * the end lands in memory that nobody was given; it comes back by itself. Method: a store with its real threads on a folder
  * whose rings hang until the test releases them, so that whatever waits for the drive never returns.
  */
+@Tag("long")
 @Timeout(180)
 class StalledDriveTest {
     private static final int BLOCK_BYTES = 16 << 10;

@@ -9,6 +9,7 @@ import io.orbitkv.nativeio.CrashWindow;
 import java.io.IOException;
 import java.util.Comparator;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * process opens the folder (or the two folders, of which at last each is lost once after a kill), compares and restores everything, and the next round goes on with the same folder. The moments
  * are the machine's, so a seed repeats the workload and not the kill. {@code -Dorbitkv.kills=N} sets how many.
  */
+@Tag("long")
 class KillTest {
     private static final int KILLS = Integer.getInteger("orbitkv.kills", 20);
 
