@@ -141,6 +141,22 @@ class ManagerTest {
         }
     }
 
+    @Test
+    void whatAManagerHeldInMemoryIsThereAgainBehindTheNextStart() {
+        byte[] keys = new byte[32 * Wire.KEY_BYTES];
+        new Random(5).nextBytes(keys);
+        try (Manager manager = Manager.start(options("one"));
+                JavaClient client = new JavaClient(socket(), "a")) {
+            await(() -> manager.pool().condition() == PoolCondition.WHOLE, "the pool does not grow");
+            assertEquals(
+                    32, client.save(client.open(family(BLOCK_BYTES)), keys, new byte[32 * BLOCK_BYTES], BLOCK_BYTES));
+        }
+        try (Manager manager = Manager.start(options("one"))) {
+            await(() -> manager.store().stats().promotedBlocks() == 32, "they stay on the drive");
+        }
+        Manager.start(options("one")).close(); // while they are being brought back
+    }
+
     /** Together they save more than twice the cap; each has a family of its own as workers of one engine have. */
     @Test
     void reported_LMCache_1399_eightClientsShareOneBudget() throws Exception {

@@ -39,6 +39,18 @@ public interface IoRing extends AutoCloseable {
     boolean register(MemoryRegion region);
 
     /**
+     * The same for the beginning of a region, and again when more of it is to be registered: the kernel takes memory for all that
+     * is registered, touched or not. What does not fill a piece of its own is left out until the whole region is wanted.
+     *
+     * @param region must stay open until the ring is closed
+     * @param bytes how much of it, from its start
+     * @return false where the kernel refused a piece
+     */
+    default boolean register(MemoryRegion region, long bytes) {
+        return bytes < region.bytes() || register(region);
+    }
+
+    /**
      * Submits a read.
      *
      * @param file an open file of the folder that made this ring

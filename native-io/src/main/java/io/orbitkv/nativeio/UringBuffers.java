@@ -38,32 +38,47 @@ final class UringBuffers {
         this.ring = ring;
     }
 
-    /** See {@link IoRing#register}. */
-    boolean register(MemoryRegion region) {
-        long length = region.bytes();
-        long address = region.address(0, length);
-        if (pieceFor(address, length == 0 ? 0 : 1) != NONE) {
-            return true; // known already
+    /** See {@link IoRing#register(MemoryRegion, long)}. */
+    boolean register(MemoryRegion region, long upTo) {
+        int known = find(region);
+        if (known == NONE && region.bytes() > 0 && pieceFor(region.address(0, 1), 1) != NONE) {
+            return true; // a part of another one
         }
-        int pieces = (int) ((length + PIECE_BYTES - 1) >> PIECE_SHIFT);
-        if (length == 0 || regionCount == REGIONS_MAX || pieces > PIECES_MAX - pieceCount) {
-            return refused(
-                    region, "a ring takes at most " + REGIONS_MAX + " regions of together " + PIECES_MAX + " GiB");
-        }
-        if (!tableMade) {
-            int result = ring.registerBuffers(PIECES_MAX);
-            if (result < 0) {
-                return refused(region, Errno.text(-result));
+        if (known == NONE) {
+            int pieces = (int) ((region.bytes() + PIECE_BYTES - 1) >> PIECE_SHIFT);
+            if (region.bytes() == 0 || regionCount == REGIONS_MAX || pieces > PIECES_MAX - pieceCount) {
+                return refused(
+                        region, "a ring takes at most " + REGIONS_MAX + " regions of together " + PIECES_MAX + " GiB");
             }
-            tableMade = true;
+            known = regionCount++;
+            regions[known] = region;
+            start[known] = region.address(0, region.bytes());
+            bytes[known] = 0;
+            firstPiece[known] = pieceCount;
+            pieceCount += pieces;
         }
-        for (int piece = 0; piece < pieces; piece++) {
-            long offset = (long) piece << PIECE_SHIFT;
-            int result = ring.setBuffer(pieceCount + piece, address + offset, Math.min(PIECE_BYTES, length - offset));
+        return registerMore(known, Math.min(upTo, region.bytes()));
+    }
+
+    private int find(MemoryRegion region) {
+        for (int i = 0; i < regionCount; i++) {
+            if (regions[i] == region) {
+                return i;
+            }
+        }
+        return NONE;
+    }
+
+    /** Registers whole pieces; the last one of a region may be shorter. */
+    private boolean registerMore(int known, long upTo) {
+        MemoryRegion region = regions[known];
+        while (bytes[known] < upTo) {
+            long end = Math.min(bytes[known] + PIECE_BYTES, region.bytes());
+            if (end > upTo) {
+                return true;
+            }
+            int result = setBuffer(known, end);
             if (result < 0) {
-                while (piece-- > 0) {
-                    ring.setBuffer(pieceCount + piece, 0, 0);
-                }
                 return refused(
                         region,
                         Errno.text(-result)
@@ -72,14 +87,21 @@ final class UringBuffers {
                                                 + Machine.lockedBytesMax() + " bytes"
                                         : ""));
             }
+            bytes[known] = end;
         }
-        regions[regionCount] = region;
-        start[regionCount] = address;
-        bytes[regionCount] = length;
-        firstPiece[regionCount] = pieceCount;
-        regionCount++;
-        pieceCount += pieces;
         return true;
+    }
+
+    private int setBuffer(int known, long end) {
+        if (!tableMade) {
+            int result = ring.registerBuffers(PIECES_MAX);
+            if (result < 0) {
+                return result;
+            }
+            tableMade = true;
+        }
+        int piece = firstPiece[known] + (int) (bytes[known] >> PIECE_SHIFT);
+        return ring.setBuffer(piece, start[known] + bytes[known], end - bytes[known]);
     }
 
     private static boolean refused(MemoryRegion region, String why) {

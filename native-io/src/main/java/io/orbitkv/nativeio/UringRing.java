@@ -100,8 +100,13 @@ final class UringRing implements IoRing {
 
     @Override
     public boolean register(MemoryRegion region) {
+        return register(region, region.bytes());
+    }
+
+    @Override
+    public boolean register(MemoryRegion region, long bytes) {
         enter();
-        return buffers.register(region);
+        return buffers.register(region, bytes);
     }
 
     @Override

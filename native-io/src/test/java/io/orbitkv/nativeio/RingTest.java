@@ -379,6 +379,25 @@ abstract class RingTest {
         }
     }
 
+    /** A pool that fills is registered as it does: what nobody has touched takes no memory. */
+    @Test
+    void aPartThatIsRegisteredTakesNoMemoryForTheRest() {
+        try (MemoryRegion pool = MemoryRegion.memfd("registered", 32 << 20, PageKind.SMALL, MemoryPurpose.TOOL);
+                IoRing ring = ring(folder, 8)) {
+            Path descriptor = Path.of("/proc/self/fd/" + pool.fd());
+            assertTrue(ring.register(pool, 4 << 20));
+            assertEquals(0, Machine.takenBytes(descriptor), "it fills no piece");
+            assertTrue(ring.read(file, 0, pool, 0, PAGE, 1));
+            drain(ring, (token, result) -> assertEquals(PAGE, result));
+            checkStamp(pool, 0, 0);
+            assertEquals(PAGE, Machine.takenBytes(descriptor));
+            ring.register(pool, 32 << 20);
+            assertTrue(ring.read(file, 0, pool, 16 << 20, PAGE, 2));
+            drain(ring, (token, result) -> assertEquals(PAGE, result));
+            checkStamp(pool, 16 << 20, 0);
+        }
+    }
+
     /** One fixed buffer holds at most 1 GiB; transfers within pieces, across their border and outside all work. */
     @Test
     void memoryBeyondOneGibibyteIsRegisteredInPieces() {

@@ -11,6 +11,14 @@ public interface HostBlocks {
     /** The pool that all payloads lie in, page-aligned; stays open until the log is closed. */
     MemoryRegion memory();
 
+    /**
+     * Bytes from the pool's start that take memory in any case: what a kernel that wants to know them beforehand may take. Only
+     * grows. Any thread.
+     */
+    default long takenBytes() {
+        return memory().bytes();
+    }
+
     /** Gives back one pin on the segment of an extent. Any thread. */
     void unpin(long extent);
 

@@ -30,6 +30,9 @@ final class LogIo implements AutoCloseable {
     /** So long after a read another is expected. */
     private static final long READ_CALM_NANOS = 50_000_000;
 
+    /** A pool that fills is registered a GiB after the other. */
+    private static final int POOL_PIECE_SHIFT = 30;
+
     /** Most writes in flight while somebody reads. */
     private static final int WRITES_BESIDE_READS = 1;
 
@@ -60,6 +63,7 @@ final class LogIo implements AutoCloseable {
     private boolean isReadFrom;
     private long[] owed;
     private long unflushedBytes;
+    private long poolRegistered;
 
     LogIo(DataFolder folder, int drive, LogGeometry geometry, NvmeOptions options, NanoClock clock) {
         this.folder = folder;
@@ -95,15 +99,30 @@ final class LogIo implements AutoCloseable {
         return file;
     }
 
-    void openRing(MemoryRegion hostPool, MemoryRegion staging) {
+    void openRing(MemoryRegion staging) {
         IoRing opened = folder.newRing(ringDepth);
-        opened.register(hostPool); // where the kernel refuses, transfers cost a little more: nothing to decide here
-        opened.register(staging);
+        opened.register(staging); // where the kernel refuses, transfers cost a little more: nothing to decide here
         writeDepth = Math.max(1, opened.depth() - readDepth);
         inFlight = new InFlight(opened.depth());
         isWrite = new boolean[opened.depth()];
         owed = new long[opened.depth()];
         ring = opened;
+    }
+
+    /**
+     * Registers what of the pool takes memory anyway: the kernel pins what it knows, so that a pool that was registered whole
+     * would take all of its memory at once.
+     */
+    void registerPool(HostBlocks host) {
+        long taken = host.takenBytes();
+        if (taken >> POOL_PIECE_SHIFT > poolRegistered >> POOL_PIECE_SHIFT
+                || (taken > poolRegistered && isWhole(host, taken))) {
+            poolRegistered = ring.register(host.memory(), taken) ? taken : Long.MAX_VALUE;
+        }
+    }
+
+    private static boolean isWhole(HostBlocks host, long taken) {
+        return taken == host.memory().bytes();
     }
 
     boolean isOpen() {

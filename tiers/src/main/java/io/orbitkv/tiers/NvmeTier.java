@@ -407,8 +407,9 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void onStart() {
         if (!context.io.isOpen()) {
             agentThread = Thread.currentThread();
-            context.io.openRing(context.host.memory(), context.staging);
+            context.io.openRing(context.staging);
         }
+        context.io.registerPool(context.host);
     }
 
     @Override
