@@ -75,6 +75,7 @@ public final class KvStore implements AutoCloseable {
     /** Where nobody wants flushes, the catalog's are not to be the drive's only ones: recovery decides without it. */
     private static final long COMMIT_SELDOM_NANOS = 10_000_000_000L;
 
+    private static final int USED_FOUND_BYTES = 4 * MemoryRegion.PAGE_BYTES;
     private static final long MILLIS_MAX = 1L << 40;
     private static final int LINGER_NANOS = 1_000_000;
     private static final int BATCH_BYTES_MAX = 16 << 20;
@@ -1116,7 +1117,8 @@ public final class KvStore implements AutoCloseable {
     private void rememberUsed() {
         try {
             synchronized (writerLock) {
-                lastUsed.write(folders.get(0), cap.snapshotBytesMax()); // what the snapshot has left
+                // What the snapshot has left, less what the file system may need to find the file.
+                lastUsed.write(folders.get(0), cap.snapshotBytesMax() - USED_FOUND_BYTES);
             }
         } catch (OrbitKvException e) {
             LOG.warn(
