@@ -78,6 +78,8 @@ public final class Manager implements AutoCloseable {
             store = made.keep(KvStore.open(pooled(options.store())));
             arena = store.arena();
             growth = new PoolGrowth(new StorePool(), formerPools(arena), Manager::headroomBytes);
+            made.keep(this::interruptThreads);
+            start("pool-growth", growth); // beside the rest of the start: clients find a pool that has grown
             leases = new LeaseTable(options.instanceLeaseBytesMax(), options.leasesMax());
             prefetcher = new Prefetcher(store, limits);
             http = options.http() == null ? null : made.keep(new HttpDoor(this, options.http()));
@@ -88,7 +90,6 @@ public final class Manager implements AutoCloseable {
         }
         start("prefetcher", prefetcher);
         start("acceptor", acceptor);
-        start("pool-growth", growth);
         start("last-used", this::bringBackLastUsed);
         upkeep.scheduleWithFixedDelay(leases::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
     }
@@ -205,7 +206,7 @@ public final class Manager implements AutoCloseable {
             try {
                 store.usePool(bytes);
             } catch (OrbitKvException e) {
-                if (!stopping) { // the store closes before this thread has heard of it
+                if (e.code() != ErrorCode.CLOSED) { // it closes before this thread has heard of it
                     throw e;
                 }
             }
@@ -369,10 +370,12 @@ public final class Manager implements AutoCloseable {
         }
     }
 
+    private void interruptThreads() {
+        threads.forEach(Thread::interrupt);
+    }
+
     private void endSessions() {
-        for (Thread thread : threads) {
-            thread.interrupt();
-        }
+        interruptThreads();
         synchronized (sessions) {
             sessions.forEach(Session::shutdown);
             long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DRAIN_MILLIS);
