@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import gc
+import json
 import mmap
 import os
 import random
@@ -204,7 +205,10 @@ class SharedManagerTest(unittest.TestCase):
 
     def test_http_says_how_it_is(self):
         self.assertEqual((200, "ok\n"), self.manager.http("/health"))
-        self.assertEqual(200, self.manager.http("/ready")[0])
+        self.manager.await_stats(lambda stats: stats["pool_condition"] == "WHOLE")
+        status, ready = self.manager.http("/ready")
+        self.assertEqual((200, True, "WHOLE"), (status, *map(json.loads(ready).get, ("ready", "pool_condition"))))
+        self.assertEqual(*map(json.loads(ready).get, ("pool_bytes", "usable_pool_bytes")))
         metrics = self.manager.http("/metrics")[1]
         self.assertIn("# TYPE orbitkv_sessions gauge", metrics)
         self.assertIn("orbitkv_saved_blocks_total", metrics)

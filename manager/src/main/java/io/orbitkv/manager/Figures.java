@@ -90,6 +90,18 @@ final class Figures {
                     "pool_bytes",
                     "host memory for blocks",
                     m -> m.manager.arena().pool().bytes()),
+            gauge(
+                    "usable_pool_bytes",
+                    "bytes of it that may be used, which take memory as they fill",
+                    m -> m.manager.store().usablePoolBytes()),
+            gauge(
+                    "former_pool_bytes",
+                    "memory that pools of former managers take, since a process maps them",
+                    m -> m.manager.pool().formerBytes()),
+            gauge(
+                    "former_pool_pid",
+                    "a process that does; 0: none",
+                    m -> m.manager.pool().formerPid()),
             gauge("resident_bytes", "memory that the process occupies", m -> Machine.residentBytes()),
             gauge("open_files", "descriptors that the process has", m -> Machine.openFiles()),
             counter("saved_blocks", "blocks taken in", m -> m.store.savedBlocks()),
@@ -137,10 +149,21 @@ final class Figures {
         return new Figure(name, Kind.COUNTER, meaning, value);
     }
 
+    /** How the pool stands, as members of a JSON object. */
+    static String poolJson(Manager manager) {
+        PoolGrowth.Standing pool = manager.pool();
+        return "\"pool_bytes\":" + manager.arena().pool().bytes() + ",\"usable_pool_bytes\":"
+                + manager.store().usablePoolBytes() + ",\"pool_condition\":\"" + pool.condition()
+                + "\",\"former_pool_bytes\":" + pool.formerBytes() + ",\"former_pool_pid\":" + pool.formerPid();
+    }
+
     /** All of them as a JSON object. */
     static String json(Moment moment) {
         StringBuilder out = new StringBuilder(2048).append("{\"epoch\":\"");
         out.append(Long.toHexString(moment.manager.epoch())).append('"');
+        out.append(",\"pool_condition\":\"")
+                .append(moment.manager.pool().condition())
+                .append('"');
         for (Figure figure : ALL) {
             double value = figure.value().applyAsDouble(moment);
             out.append(",\"").append(figure.name()).append("\":");

@@ -42,6 +42,12 @@ final class HttpDoor implements AutoCloseable {
         for (Figures.Figure figure : Figures.ALL) {
             register(manager, figure);
         }
+        for (PoolCondition condition : PoolCondition.values()) {
+            Gauge.builder("orbitkv.pool.condition", manager, m -> m.pool().condition() == condition ? 1 : 0)
+                    .description("1 for why not all of the pool may be used, 0 for any other reason")
+                    .tag("condition", condition.name())
+                    .register(metrics);
+        }
         server.setExecutor(threads);
         page("/health", () -> new Answer(200, "text/plain", "ok\n"));
         page("/ready", () -> ready(manager));
@@ -68,7 +74,7 @@ final class HttpDoor implements AutoCloseable {
     private static Answer ready(Manager manager) {
         String why = manager.whyNotReady();
         return why.isEmpty()
-                ? new Answer(200, "application/json", "{\"ready\":true}\n")
+                ? new Answer(200, "application/json", "{\"ready\":true," + Figures.poolJson(manager) + "}\n")
                 : new Answer(503, "application/json", "{\"ready\":false,\"why\":\"" + why + "\"}\n");
     }
 

@@ -1,12 +1,15 @@
 package io.orbitkv.manager;
 
 import io.orbitkv.nativeio.ErrorCode;
+import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.OrbitKvException;
+import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.Resources;
 import io.orbitkv.nativeio.UnixSocket;
 import io.orbitkv.recovery.FillState;
 import io.orbitkv.store.Arena;
 import io.orbitkv.store.KvStore;
+import io.orbitkv.store.StoreOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +38,12 @@ public final class Manager implements AutoCloseable {
     private static final long DRAIN_MILLIS = 3_000;
 
     private static final long MOMENT_NANOS = 50_000_000;
+    private static final Path PROCESSES = Path.of("/proc");
+    private static final long RESERVE_BYTES_MAX = 1L << 30;
+    private static final int RESERVE_FRACTION = 32;
+
+    /** Stands for any amount, so that sums stay in range. */
+    private static final long HEADROOM_BYTES_MAX = 1L << 60;
 
     private final ManagerOptions options;
     private final long epoch = newEpoch();
@@ -45,6 +54,7 @@ public final class Manager implements AutoCloseable {
     private final ManagerCounters counters = new ManagerCounters();
     private final RateLimits limits = new RateLimits();
     private final Prefetcher prefetcher;
+    private final PoolGrowth growth;
     private final Acceptor acceptor;
     private final HttpDoor http;
     private final Set<Session> sessions = new HashSet<>();
@@ -65,8 +75,11 @@ public final class Manager implements AutoCloseable {
         try {
             UnixSocket socket = made.keep(bind(options.socket()));
             made.keep(() -> delete(options.socket()));
-            store = made.keep(KvStore.open(options.store()));
+            store = made.keep(KvStore.open(pooled(options.store())));
             arena = store.arena();
+            growth = new PoolGrowth(new StorePool(), formerPools(arena), Manager::headroomBytes);
+            made.keep(this::interruptThreads);
+            start("pool-growth", growth); // beside the rest of the start: clients find a pool that has grown
             leases = new LeaseTable(options.instanceLeaseBytesMax(), options.leasesMax());
             prefetcher = new Prefetcher(store, limits);
             http = options.http() == null ? null : made.keep(new HttpDoor(this, options.http()));
@@ -77,6 +90,7 @@ public final class Manager implements AutoCloseable {
         }
         start("prefetcher", prefetcher);
         start("acceptor", acceptor);
+        start("last-used", this::bringBackLastUsed);
         upkeep.scheduleWithFixedDelay(leases::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
     }
 
@@ -122,6 +136,80 @@ public final class Manager implements AutoCloseable {
         } catch (IOException e) {
             throw new OrbitKvException(
                     ErrorCode.SOCKET, "cannot remove the old socket " + path + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Reserved huge pages are taken when the pool is mapped; any others as it fills, so that it can begin small. */
+    private static StoreOptions pooled(StoreOptions store) {
+        return store.remembersUsed(true)
+                .usablePoolBytes(store.pageKind() == PageKind.HUGETLB ? 0 : PoolGrowth.bytesMin(store.poolBytes()));
+    }
+
+    /** Behind the start: once the index knows the blocks, and as much of the pool may be used as there is memory for. */
+    private void bringBackLastUsed() {
+        while (!stopping
+                && (store.openReport().fill() == FillState.FILLING
+                        || growth.standing().condition() == PoolCondition.GROWING)) {
+            LockSupport.parkNanos(MOMENT_NANOS);
+        }
+        try {
+            long began = System.nanoTime();
+            int blocks = stopping ? 0 : store.promoteLastUsed(() -> !stopping);
+            if (blocks > 0) {
+                LOG.info(
+                        "{} blocks are back in host memory after {} ms",
+                        blocks,
+                        (System.nanoTime() - began) / 1_000_000);
+            }
+        } catch (OrbitKvException e) {
+            if (!stopping) {
+                limits.warn(
+                        LOG,
+                        "blocks that were used last stay on the drives until they are asked for: " + e.getMessage());
+            }
+        }
+    }
+
+    private static FormerPools formerPools(Arena arena) {
+        return new FormerPools(PROCESSES, arena.poolName(), FormerPools.inode(descriptor(arena)));
+    }
+
+    private static Path descriptor(Arena arena) {
+        return PROCESSES.resolve("self/fd/" + arena.pool().fd());
+    }
+
+    /** Memory that the pool may take, less what is left to others: a thirty-second of the machine's, a GiB at most. */
+    private static long headroomBytes() {
+        long left = Math.min(RESERVE_BYTES_MAX, Math.max(0, Machine.memoryBytes()) / RESERVE_FRACTION);
+        return Math.min(Machine.headroomBytes(), HEADROOM_BYTES_MAX) - left;
+    }
+
+    /** The store's pool. */
+    private final class StorePool implements GrowingPool {
+        @Override
+        public long bytes() {
+            return (long) arena.segments() * arena.segmentBytes();
+        }
+
+        @Override
+        public long usableBytes() {
+            return store.usablePoolBytes();
+        }
+
+        @Override
+        public long takenBytes() {
+            return Machine.takenBytes(descriptor(arena));
+        }
+
+        @Override
+        public void use(long bytes) {
+            try {
+                store.usePool(bytes);
+            } catch (OrbitKvException e) {
+                if (e.code() != ErrorCode.CLOSED) { // it closes before this thread has heard of it
+                    throw e;
+                }
+            }
         }
     }
 
@@ -194,6 +282,11 @@ public final class Manager implements AutoCloseable {
 
     Prefetcher prefetcher() {
         return prefetcher;
+    }
+
+    /** How much of the pool may be used, and why not all. */
+    PoolGrowth.Standing pool() {
+        return growth.standing();
     }
 
     boolean isStopping() {
@@ -277,10 +370,12 @@ public final class Manager implements AutoCloseable {
         }
     }
 
+    private void interruptThreads() {
+        threads.forEach(Thread::interrupt);
+    }
+
     private void endSessions() {
-        for (Thread thread : threads) {
-            thread.interrupt();
-        }
+        interruptThreads();
         synchronized (sessions) {
             sessions.forEach(Session::shutdown);
             long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DRAIN_MILLIS);

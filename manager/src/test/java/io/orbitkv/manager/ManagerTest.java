@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.orbitkv.index.Family;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.HostFolder;
+import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.UnixSocket;
@@ -141,6 +142,38 @@ class ManagerTest {
         }
     }
 
+    /** A kernel that is told of memory for its transfers takes all of it: it must not be told too early. */
+    @Test
+    void aPoolTakesMemoryAsItFills() {
+        byte[] keys = new byte[16 * Wire.KEY_BYTES];
+        new Random(6).nextBytes(keys);
+        try (Manager manager = Manager.start(options("one"));
+                JavaClient client = new JavaClient(socket(), "a")) {
+            Path descriptor = Path.of("/proc/self/fd/" + manager.arena().pool().fd());
+            await(() -> manager.pool().condition() == PoolCondition.WHOLE, "the pool does not grow");
+            assertEquals(0, Machine.takenBytes(descriptor));
+            assertEquals(
+                    16, client.save(client.open(family(BLOCK_BYTES)), keys, new byte[16 * BLOCK_BYTES], BLOCK_BYTES));
+            assertEquals(16 * BLOCK_BYTES, Machine.takenBytes(descriptor));
+        }
+    }
+
+    @Test
+    void whatAManagerHeldInMemoryIsThereAgainBehindTheNextStart() {
+        byte[] keys = new byte[32 * Wire.KEY_BYTES];
+        new Random(5).nextBytes(keys);
+        try (Manager manager = Manager.start(options("one"));
+                JavaClient client = new JavaClient(socket(), "a")) {
+            await(() -> manager.pool().condition() == PoolCondition.WHOLE, "the pool does not grow");
+            assertEquals(
+                    32, client.save(client.open(family(BLOCK_BYTES)), keys, new byte[32 * BLOCK_BYTES], BLOCK_BYTES));
+        }
+        try (Manager manager = Manager.start(options("one"))) {
+            await(() -> manager.store().stats().promotedBlocks() == 32, "they stay on the drive");
+        }
+        Manager.start(options("one")).close(); // while they are being brought back
+    }
+
     /** Together they save more than twice the cap; each has a family of its own as workers of one engine have. */
     @Test
     void reported_LMCache_1399_eightClientsShareOneBudget() throws Exception {
@@ -148,6 +181,7 @@ class ManagerTest {
         byte[] payload = new byte[blocks * BLOCK_BYTES];
         try (Manager manager = Manager.start(options("one"));
                 HostFolder seen = HostFolder.open(folder.resolve("one"))) {
+            await(() -> manager.pool().condition() == PoolCondition.WHOLE, "the pool does not grow");
             ExecutorService clients = Executors.newFixedThreadPool(8);
             List<Future<Integer>> saved = new ArrayList<>();
             for (int client = 0; client < 8; client++) {

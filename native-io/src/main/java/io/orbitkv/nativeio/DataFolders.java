@@ -1,6 +1,7 @@
 package io.orbitkv.nativeio;
 
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -80,6 +81,26 @@ public final class DataFolders implements AutoCloseable {
     /** Their paths, for messages. */
     public String path() {
         return folders.stream().map(DataFolder::path).collect(Collectors.joining(", "));
+    }
+
+    /**
+     * Tells these folders from any others of this machine: 16 hex digits that stay the same over restarts, renames and other
+     * orders, and change with the file system or a folder that takes another's place.
+     */
+    public String identity() {
+        long sum = 0; // no matter in which order
+        for (DataFolder folder : folders) {
+            Stat stat = Stat.of(folder.path());
+            sum += mixed(stat == null ? folder.path().hashCode() : mixed(stat.device()) + stat.inode());
+        }
+        return HexFormat.of().toHexDigits(sum);
+    }
+
+    /** The finalizer of MurmurHash3: close numbers end far apart. */
+    private static long mixed(long value) {
+        long mixed = (value ^ value >>> 33) * 0xff51afd7ed558ccdL;
+        mixed = (mixed ^ mixed >>> 33) * 0xc4ceb9fe1a85ec53L;
+        return mixed ^ mixed >>> 33;
     }
 
     /** Bytes that all of them together take on their drives. */

@@ -30,15 +30,24 @@ public interface IoRing extends AutoCloseable {
     /** Transfers in flight: submitted, and their completion not delivered yet. */
     int inFlight();
 
+    /** A piece of memory that is registered at once where nobody says better: as long as the largest segment. */
+    long UNIT_BYTES = 64L << 20;
+
+    /** {@link #register(MemoryRegion, long)} with pieces of {@link #UNIT_BYTES}. */
+    default boolean register(MemoryRegion region) {
+        return register(region, UNIT_BYTES);
+    }
+
     /**
      * Makes transfers from and to a region cheaper (fixed buffers); transfers from and to other memory stay possible. Takes
      * no memory: what of the region is pinned is what transfers touch, piece by piece, as long as the limit on locked memory
      * allows.
      *
      * @param region must stay open until the ring is closed
+     * @param unitBytes transfers lie within multiples of it, mostly: pieces are as long, or longer
      * @return whether it will be; false where the kernel has no such thing or the ring has no use for it
      */
-    boolean register(MemoryRegion region);
+    boolean register(MemoryRegion region, long unitBytes);
 
     /**
      * Submits a read.

@@ -51,6 +51,23 @@ public final class Machine {
         return memoryInfo("MemAvailable:");
     }
 
+    /**
+     * Bytes of memory that this process can have more: what the machine has available, or what its control groups leave it,
+     * where that is less; {@link #UNLIMITED} where neither is told.
+     */
+    public static long headroomBytes() {
+        long available = availableBytes();
+        return Math.min(
+                available < 0 ? UNLIMITED : available,
+                ControlGroups.ofThisMachine().leftBytes());
+    }
+
+    /** Bytes of memory or drive that a file takes, links of /proc to memory without a name included. */
+    public static long takenBytes(Path file) {
+        Stat stat = Stat.behind(file.toString());
+        return stat == null ? -1 : stat.allocatedBytes();
+    }
+
     /** Transparent huge pages of private memory: {@code always}, {@code madvise} or {@code never}. */
     public static String transparentHugePages() {
         return chosen(firstLine(Path.of("/sys/kernel/mm/transparent_hugepage/enabled")));

@@ -55,7 +55,7 @@ final class ThreadsRing implements IoRing {
     }
 
     @Override
-    public boolean register(MemoryRegion region) {
+    public boolean register(MemoryRegion region, long unitBytes) {
         enter();
         return false; // plain calls have no use for it
     }

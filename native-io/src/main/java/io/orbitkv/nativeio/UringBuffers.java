@@ -6,11 +6,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The memory that a ring's kernel side knows already (fixed buffers), in pieces of 64 MiB to 1 GiB, which is the kernel's
- * bound of one buffer.
+ * The memory that a ring's kernel side knows already (fixed buffers), in pieces of at most 1 GiB, which is the kernel's bound
+ * of one buffer.
  *
  * <p>A piece becomes known with the first transfer from or to it. To make one known pins it, and takes memory for what was
- * never touched of it: a pool of 1 GiB at once took the log's thread 0.3 to 2 s of every start, on small pages more.
+ * never touched of it: a pool of 1 GiB at once took the log's thread 0.3 to 2 s of every start, and a pool that is to be used
+ * in part only would be taken whole.
  */
 final class UringBuffers {
     private static final Logger LOG = LoggerFactory.getLogger(UringBuffers.class);
@@ -29,9 +30,7 @@ final class UringBuffers {
 
     static final int NONE = -1;
 
-    /** 64 MiB: the largest segment, so that no transfer of the log crosses the border of two pieces. */
-    private static final int PIECE_SHIFT_MIN = 26;
-
+    private static final int PAGE_SHIFT = 12;
     private static final int PIECE_SHIFT_MAX = 30;
 
     /** Whether the kernel knows a piece. */
@@ -56,15 +55,15 @@ final class UringBuffers {
         this.ring = ring;
     }
 
-    /** See {@link IoRing#register}. */
-    boolean register(MemoryRegion region) {
+    /** See {@link IoRing#register(MemoryRegion, long)}. */
+    boolean register(MemoryRegion region, long unitBytes) {
         long length = region.bytes();
         long address = region.address(0, length);
         if (length > 0 && regionOf(address, 1) != NONE) {
             return true; // known already
         }
-        int shift = PIECE_SHIFT_MIN;
-        while (shift < PIECE_SHIFT_MAX && pieces(length, shift) > REGION_PIECES_MAX) {
+        int shift = PAGE_SHIFT;
+        while (shift < PIECE_SHIFT_MAX && (1L << shift < unitBytes || pieces(length, shift) > REGION_PIECES_MAX)) {
             shift++;
         }
         long pieces = pieces(length, shift);

@@ -99,9 +99,9 @@ final class UringRing implements IoRing {
     }
 
     @Override
-    public boolean register(MemoryRegion region) {
+    public boolean register(MemoryRegion region, long unitBytes) {
         enter();
-        return buffers.register(region);
+        return buffers.register(region, unitBytes);
     }
 
     @Override

@@ -379,6 +379,25 @@ abstract class RingTest {
         }
     }
 
+    /** A pool that is used in part is registered in part: what nobody has touched takes no memory. */
+    @Test
+    void memoryIsTakenInTheUnitsThatTransfersTouch() {
+        long unit = 1 << 20;
+        try (MemoryRegion pool = MemoryRegion.memfd("registered", 32 << 20, PageKind.SMALL, MemoryPurpose.TOOL);
+                IoRing ring = ring(folder, 8)) {
+            Path descriptor = Path.of("/proc/self/fd/" + pool.fd());
+            ring.register(pool, unit);
+            assertEquals(0, Machine.takenBytes(descriptor));
+            for (int i = 0; i < 3; i++) {
+                assertTrue(ring.read(file, 0, pool, 5 * unit * i, PAGE, i));
+                drain(ring, (token, result) -> assertEquals(PAGE, result));
+                checkStamp(pool, 5 * unit * i, 0);
+                long taken = Machine.takenBytes(descriptor);
+                assertTrue(taken <= (i + 1) * unit, taken + " bytes for " + (i + 1) + " units of " + unit);
+            }
+        }
+    }
+
     /** One fixed buffer holds at most 1 GiB; transfers within pieces, across their border and outside all work. */
     @Test
     void memoryBeyondOneGibibyteIsRegisteredInPieces() {

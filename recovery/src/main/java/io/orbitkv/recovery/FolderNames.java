@@ -14,6 +14,9 @@ final class FolderNames {
     static final String INDEX = SNAPSHOT + "/INDEX";
     static final String MARKER = SNAPSHOT + "/MARKER";
 
+    /** Which blocks host memory held at the last clean stop: hints, in the first folder only. */
+    static final String LAST_USED = SNAPSHOT + "/USED";
+
     /** What a marker is called until it is whole and flushed: a death in between leaves no marker that looks damaged. */
     static final String MARKER_NEW = SNAPSHOT + "/MARKER.new";
 
@@ -26,7 +29,7 @@ final class FolderNames {
     private static final Set<String> TOLERATED = Set.of("lost+found");
 
     private static final Set<String> OWN_CATALOG = Set.of("data.mdb", "lock.mdb", "SPARE", "SPARE.new");
-    private static final Set<String> OWN_SNAPSHOT = Set.of("INDEX", "MARKER", "MARKER.new");
+    private static final Set<String> OWN_SNAPSHOT = Set.of("INDEX", "MARKER", "MARKER.new", "USED");
 
     private FolderNames() {}
 

@@ -314,6 +314,7 @@ final class Snapshot {
         folder.unlink(FolderNames.MARKER);
         folder.unlink(FolderNames.MARKER_NEW);
         folder.unlink(FolderNames.INDEX);
+        folder.unlink(FolderNames.LAST_USED);
     }
 
     /** Removes the markers, durably: from here on the snapshot counts for nothing. */

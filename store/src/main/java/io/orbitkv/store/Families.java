@@ -15,6 +15,8 @@ import io.orbitkv.nativeio.WindowProbe;
 import io.orbitkv.recovery.IndexFill;
 import io.orbitkv.recovery.OpenedNamespace;
 import io.orbitkv.tiers.LogGeometry;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -108,6 +110,19 @@ final class Families {
                             + " in host memory; make the store with larger segments (segmentBytes, or"
                             + " blockBytesLargest " + blockBytes + ")");
         }
+    }
+
+    /** The shard of a namespace at an epoch, its family being opened where it is not; null where the catalog has none. */
+    synchronized ShardHandle shard(long id64, int epoch) {
+        NamespaceRow row = known.get(id64);
+        if (row == null || row.epoch() != epoch) {
+            return null;
+        }
+        ByteBuffer definition = ByteBuffer.wrap(row.definition()).order(ByteOrder.LITTLE_ENDIAN);
+        int shard = definition.getInt();
+        byte[] encoded = new byte[definition.remaining()];
+        definition.get(encoded);
+        return open(Family.decode(encoded)).shard(shard);
     }
 
     /** Writes the namespaces down that the catalog doesn't know, in one commit. */

@@ -16,6 +16,7 @@ import io.orbitkv.nativeio.Tier;
 import io.orbitkv.recovery.CleanStop;
 import io.orbitkv.recovery.FillState;
 import io.orbitkv.recovery.IndexFill;
+import io.orbitkv.recovery.LastUsedBlocks;
 import io.orbitkv.recovery.OpenedFolder;
 import io.orbitkv.recovery.Opening;
 import io.orbitkv.recovery.OpeningOptions;
@@ -30,6 +31,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
@@ -73,11 +75,15 @@ public final class KvStore implements AutoCloseable {
     /** Where nobody wants flushes, the catalog's are not to be the drive's only ones: recovery decides without it. */
     private static final long COMMIT_SELDOM_NANOS = 10_000_000_000L;
 
+    private static final int USED_FOUND_BYTES = 4 * MemoryRegion.PAGE_BYTES;
     private static final long MILLIS_MAX = 1L << 40;
     private static final int LINGER_NANOS = 1_000_000;
     private static final int BATCH_BYTES_MAX = 16 << 20;
     private static final int READ_QUEUE_BATCHES = 256;
     private static final int SWEEP_FRACTION = 16;
+
+    /** How the memfd of a shared pool is called, before what tells the store. */
+    private static final String POOL_NAME = "orbitkv-pool-";
 
     /** Leases claim three quarters of host memory and log at most, unless the options say otherwise. */
     private static final int LEASE_FRACTION = 3;
@@ -116,6 +122,10 @@ public final class KvStore implements AutoCloseable {
     private final CapKeeper cap;
     private final Scrub scrub;
     private final HostPlaces places;
+    private final Promoter promoter;
+    private final LastUsed lastUsed;
+    private final String poolName;
+    private final int writeQueueBlocks;
 
     /**
      * Begins to load, on a thread of its own, what {@link #open} needs and what takes 0.3 s of a core once a process. For
@@ -188,13 +198,16 @@ public final class KvStore implements AutoCloseable {
         Sizes sizes = Sizes.of(options);
         Resources made = new Resources();
         try {
+            poolName = options.sharedPool() ? POOL_NAME + given.identity() : "";
+            writeQueueBlocks = sizes.writeQueueBlocks();
             host = made.keep(new HostTier(
                     options.poolBytes(),
                     sizes.hostSegmentBytes(),
                     options.openSegments(),
                     options.pageKind(),
                     options.policy(),
-                    options.sharedPool()));
+                    poolName,
+                    options.usablePoolBytes() == 0 ? options.poolBytes() : options.usablePoolBytes()));
             IndexMaker maker = made.keep(new IndexMaker(options, host.generations()));
             long started = System.nanoTime();
             opened = Opening.open(given, sized(opening, options, sizes, given), maker, clock, options.probe());
@@ -236,6 +249,7 @@ public final class KvStore implements AutoCloseable {
             int stagingBytes = Math.max(sizes.stagingBytes(), opened.geometry().segmentBytes());
             workspaces = made.keep(
                     new Workspaces(options.queryBlocksMax(), stagingBytes, nvme.count(), folders.get(0)::newReader));
+            lastUsed = new LastUsed(index, host, families::numberOf);
             HostMover mover = new HostMover(writerLock, index, host, counters, families::numberOf);
             admission = made.keep(new Admission(
                     options, Sizes.logBlocks(options, opened.geometry().totalBytes())));
@@ -243,6 +257,8 @@ public final class KvStore implements AutoCloseable {
             admission.offersTo(new SecondOffers(writerLock, index, host, saves, families::numberOf));
             Quarantine quarantine = new Quarantine(writerLock, index, nvme);
             places = new HostPlaces(index, host, nvme, counters, admission);
+            promoter = new Promoter(writerLock, index, host, mover, counters);
+            followPool();
             RestoreEstimate estimate = new RestoreEstimate();
             queries = new QueryPath(index, nvme, leases, counters, admission, estimate, options.queryBlocksMax());
             restores = new RestorePath(
@@ -254,13 +270,7 @@ public final class KvStore implements AutoCloseable {
                     quarantine,
                     estimate,
                     clock,
-                    new Promoter(
-                            writerLock,
-                            index,
-                            host,
-                            mover,
-                            counters,
-                            Math.min(options.promotionBytesMax(), options.poolBytes() / PROMOTION_POOL_FRACTION)),
+                    promoter,
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
             Upkeep upkeep = new Upkeep(writerLock, index, nvme, restores, workspaces, new Reclaimed(), clock);
@@ -291,6 +301,16 @@ public final class KvStore implements AutoCloseable {
             made.release();
         } finally {
             made.close();
+        }
+    }
+
+    /** What is bounded by a part of the pool is bounded by that part of what may be used of it. */
+    private void followPool() {
+        synchronized (writerLock) {
+            double usable = (double) host.usableBytes() / ((long) host.segments() * host.segmentBytes());
+            saves.letWait(usable == 1 ? Integer.MAX_VALUE : (int) Math.max(1, writeQueueBlocks * usable));
+            promoter.allow(Math.min(
+                    options.promotionBytesMax(), (long) (options.poolBytes() * usable) / PROMOTION_POOL_FRACTION));
         }
     }
 
@@ -654,7 +674,88 @@ public final class KvStore implements AutoCloseable {
             throw new OrbitKvException(
                     ErrorCode.BAD_ARGUMENT, "the pool is this process's own; open the store with sharedPool(true)");
         }
-        return new Arena(host.memory(), host.generations().memory(), host.segmentBytes(), host.segments());
+        return new Arena(host.memory(), host.generations().memory(), poolName, host.segmentBytes(), host.segments());
+    }
+
+    /**
+     * Lets the store use more of its pool than {@link StoreOptions#usablePoolBytes} did. Until then it works as if the pool were
+     * smaller. Takes no memory by itself, waits for nothing but the writer lock, and holds that for microseconds a GiB.
+     *
+     * @param bytes how much of the pool, from its start; less than before changes nothing
+     */
+    public void usePool(long bytes) {
+        StoreOptions.inRange("bytes of the pool", bytes, 0, Long.MAX_VALUE / 2);
+        gate.enter();
+        try {
+            synchronized (writerLock) {
+                host.use(bytes);
+                followPool();
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /**
+     * Brings the blocks back into host memory that it held at the last clean stop, those used last first, on the caller's
+     * thread, which may be any. Nothing is evicted for them: it ends where host memory is full. A store whose last stop was
+     * not clean, or did not remember ({@link StoreOptions#remembersUsed}), has none to bring back. They count as restored.
+     *
+     * @param goesOn asked before each few MiB; false ends it
+     * @return how many blocks there are in host memory that were named, at the moment each was looked at
+     */
+    public int promoteLastUsed(BooleanSupplier goesOn) {
+        LastUsed.Run run;
+        gate.enter();
+        try {
+            run = new LastUsed.Run(LastUsedBlocks.read(folders.get(0)));
+            LastUsedBlocks.remove(folders.get(0));
+        } finally {
+            gate.leave();
+        }
+        try (run) {
+            int back = 0;
+            for (int at = 0; run.next(at) && goesOn.getAsBoolean() && promote(run); ) {
+                back += run.restored;
+                at += Math.min(run.count, run.restored + 1); // one that is gone is left out
+            }
+            return back;
+        }
+    }
+
+    /** Whether there was room for the run. */
+    private boolean promote(LastUsed.Run run) {
+        gate.enter();
+        try {
+            ShardHandle shard = families.shard(run.used.id64(run.first), run.used.epoch(run.first));
+            if (shard == null) {
+                return true; // cleared since
+            }
+            run.makeRoom(shard.blockBytes());
+            synchronized (writerLock) {
+                if (!lastUsed.hasRoom(run, shard.paddedBytes())) {
+                    return false;
+                }
+            }
+            Workspace work = workspaces.take();
+            try {
+                work.begin(shard, null, 0, run.keys, 0, run.into);
+                work.hostOnly = workspaces.isDriveLate();
+                work.turnBeganNanos = clock.nanoTime();
+                work.pace = 1;
+                run.restored = restores.restore(work, run.keyMemory, 0, run.count);
+                return true;
+            } finally {
+                giveBack(work);
+            }
+        } finally {
+            gate.leave();
+        }
+    }
+
+    /** Bytes of the pool that may be used. Any thread, also behind {@link #close}. */
+    public long usablePoolBytes() {
+        return host.usableBytes();
     }
 
     /**
@@ -1009,13 +1110,30 @@ public final class KvStore implements AutoCloseable {
         // Where the index is not whole there is nothing to be written out: the next opening scans the log, as after a
         // kill.
         if (clean && fill.state() == FillState.WHOLE) {
-            CleanStop.write(
+            boolean snapshot = CleanStop.write(
                     opened,
                     families.now(),
                     saves.acceptedPosition() + 1,
                     nvme.nextUseSequence(),
                     cap.snapshotBytesMax(),
                     options.probe());
+            if (snapshot && options.remembersUsed()) {
+                rememberUsed();
+            }
+        }
+    }
+
+    private void rememberUsed() {
+        try {
+            synchronized (writerLock) {
+                // What the snapshot has left, less what the file system may need to find the file.
+                lastUsed.write(folders.get(0), cap.snapshotBytesMax() - USED_FOUND_BYTES);
+            }
+        } catch (OrbitKvException e) {
+            LOG.warn(
+                    "{}: what was used last is not written down, the next start begins with empty host memory: {}",
+                    folders.path(),
+                    e.getMessage());
         }
     }
 

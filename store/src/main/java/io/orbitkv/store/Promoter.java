@@ -25,7 +25,6 @@ final class Promoter {
     private final HostTier host;
     private final HostMover mover;
     private final Counters counters;
-    private final long bytesMax;
 
     /** Extents on the drive. Never grows: it is made for all that can be in it. Guarded by the writer lock. */
     private final LongHashSet underWay = new LongHashSet(UNDER_WAY_MAX * 2);
@@ -33,13 +32,20 @@ final class Promoter {
     /** Guarded by the writer lock. */
     private long bytesUnderWay;
 
-    Promoter(Object writerLock, PrefixIndex index, HostTier host, HostMover mover, Counters counters, long bytesMax) {
+    /** Written under the writer lock; a look without it only skips what could not be claimed anyway. */
+    private volatile long bytesMax;
+
+    Promoter(Object writerLock, PrefixIndex index, HostTier host, HostMover mover, Counters counters) {
         this.writerLock = writerLock;
         this.index = index;
         this.host = host;
         this.mover = mover;
         this.counters = counters;
-        this.bytesMax = bytesMax;
+    }
+
+    /** Bounds the bytes under way; none before. Under the writer lock. */
+    void allow(long bytes) {
+        bytesMax = bytes;
     }
 
     /** Takes the turn's blocks that came from the drive into host memory. */

@@ -43,6 +43,9 @@ final class SavePath {
     /** Claims that will be offered to the drive's queue. Guarded by the writer lock. */
     private int promised;
 
+    /** Most blocks that may wait for the drives while not all of the pool may be used. Guarded by the writer lock. */
+    private int waitingMax = Integer.MAX_VALUE;
+
     private volatile long acceptedPublished;
 
     SavePath(
@@ -136,7 +139,7 @@ final class SavePath {
 
     private int claim(Workspace work, int lane, SaveResult result) {
         DropReason reason = DropReason.NONE;
-        int room = nvme.isAnyTaking() ? nvme.queueFree() - promised : Integer.MAX_VALUE;
+        int room = nvme.isAnyTaking() ? roomOnDrive() : Integer.MAX_VALUE;
         int claimed = 0;
         for (int i = 0; i < work.count; i++) {
             if (index.contains(work.binding.indexNumber(), work.keys(), work.keyOffset(i))) {
@@ -280,7 +283,25 @@ final class SavePath {
 
     /** Whether the drive takes a block beside those that saves have claimed pages for. Under the writer lock. */
     boolean hasRoomOnDrive() {
-        return nvme.queueFree() - promised > 0;
+        return roomOnDrive() > 0;
+    }
+
+    private int roomOnDrive() {
+        int free = nvme.queueFree();
+        if (waitingMax < Integer.MAX_VALUE) {
+            free = Math.min(free, waitingMax - nvme.queueDepth());
+        }
+        return free - promised;
+    }
+
+    /**
+     * Bounds the blocks that wait for the drives below what their queues hold: they keep host memory, and of a part of the
+     * pool they must not keep all. Under the writer lock.
+     *
+     * @param blocks how many; {@link Integer#MAX_VALUE}: the queues alone
+     */
+    void letWait(int blocks) {
+        waitingMax = blocks;
     }
 
     /** A full index sweeps dead runs before it refuses. */

@@ -44,6 +44,8 @@ public final class StoreOptions implements Cloneable {
     private PageKind pageKind = PageKind.TRANSPARENT_HUGE;
     private boolean verifyHost;
     private boolean sharedPool;
+    private long usablePoolBytes;
+    private boolean remembersUsed;
     private AdmissionPolicy admission = AdmissionPolicy.ALL;
     private double admissionPrice = 0.1;
     private long historyBytes = 64 * MIB;
@@ -339,6 +341,31 @@ public final class StoreOptions implements Cloneable {
     /** See {@link #sharedPool(boolean)}. */
     public boolean sharedPool() {
         return sharedPool;
+    }
+
+    /**
+     * Bytes of the pool that may be used at first, {@link KvStore#usePool} lets more be; 0 (default): all of them. Never fewer
+     * than two segments for each open one.
+     */
+    public StoreOptions usablePoolBytes(long bytes) {
+        usablePoolBytes = inRange("usable pool bytes", bytes, 0, Long.MAX_VALUE / 2);
+        return this;
+    }
+
+    /** See {@link #usablePoolBytes(long)}. */
+    public long usablePoolBytes() {
+        return usablePoolBytes;
+    }
+
+    /** Whether a clean stop writes down which blocks host memory held, for {@link KvStore#promoteLastUsed}. */
+    public StoreOptions remembersUsed(boolean remembers) {
+        remembersUsed = remembers;
+        return this;
+    }
+
+    /** See {@link #remembersUsed(boolean)}. */
+    public boolean remembersUsed() {
+        return remembersUsed;
     }
 
     /** Which of the saved blocks are written to the drive; {@link AdmissionPolicy#ALL} by default. */

@@ -1,6 +1,7 @@
 package io.orbitkv.tiers;
 
 import io.orbitkv.nativeio.Generations;
+import io.orbitkv.nativeio.IoRing;
 import io.orbitkv.nativeio.MemoryRegion;
 
 /** What the log needs of the host tier: the pages and listings of blocks that it was handed with a pin. */
@@ -10,6 +11,11 @@ public interface HostBlocks {
 
     /** The pool that all payloads lie in, page-aligned; stays open until the log is closed. */
     MemoryRegion memory();
+
+    /** No block crosses a multiple of it; memory is taken in such units. Any thread. */
+    default long unitBytes() {
+        return IoRing.UNIT_BYTES;
+    }
 
     /** Gives back one pin on the segment of an extent. Any thread. */
     void unpin(long extent);

@@ -27,7 +27,9 @@ import java.util.Arrays;
  * {@link #beginMove} whether one waits, copies its used blocks without any lock, and ends it. A few may wait; beyond,
  * and where nothing else can be given up, used blocks go with their segment.
  *
- * <p>Claims, moves, lanes and {@link #evictOldest} are called by one thread at a time (the store's writer
+ * <p>The pool may be used in part at first, and more of it later ({@link #use}): a segment that was never used takes no memory.
+ *
+ * <p>Claims, moves, lanes, {@link #use} and {@link #evictOldest} are called by one thread at a time (the store's writer
  * lock); pins, marks and reads are safe from any thread. A pin protects a segment's bytes for milliseconds; a segment with
  * pins is never reused.
  */
@@ -51,8 +53,10 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     private final int[] blocks;
     private int sealNext;
 
+    private volatile int usableSegments;
+
     /**
-     * Maps the pool.
+     * Maps the pool, which may be used as a whole.
      *
      * @param poolBytes its size; rounded down to whole segments
      * @param segmentBytes size of a segment, a multiple of the page
@@ -62,13 +66,14 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      * @throws OrbitKvException {@link ErrorCode#POOL_TOO_SMALL} below two segments for each open one
      */
     public HostTier(long poolBytes, int segmentBytes, int openSegments, PageKind pageKind, EvictionPolicy eviction) {
-        this(poolBytes, segmentBytes, openSegments, pageKind, eviction, false);
+        this(poolBytes, segmentBytes, openSegments, pageKind, eviction, "", poolBytes);
     }
 
     /**
-     * The same, in memory that other processes may map for reading.
+     * The same, in memory that other processes may map for reading, and used in part at first.
      *
-     * @param shared whether pool and generations are sealed memfds
+     * @param sharedName shown in /proc as the name of the pool's memfd; empty: pool and generations are no memfds
+     * @param usableBytes how much of the pool may be used at first; see {@link #use}
      */
     public HostTier(
             long poolBytes,
@@ -76,7 +81,9 @@ public final class HostTier implements HostBlocks, AutoCloseable {
             int openSegments,
             PageKind pageKind,
             EvictionPolicy eviction,
-            boolean shared) {
+            String sharedName,
+            long usableBytes) {
+        boolean shared = !sharedName.isEmpty();
         this.segmentBytes = segmentBytes;
         this.segmentPages = segmentBytes / MemoryRegion.PAGE_BYTES;
         this.segments = (int) Math.min(poolBytes / segmentBytes, Extent.SEGMENTS_MAX);
@@ -98,7 +105,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
             long bytes = (long) segments * segmentBytes;
             memory = made.keep(
                     shared
-                            ? MemoryRegion.sealed("orbitkv-arena", bytes, pageKind, MemoryPurpose.HOST_POOL)
+                            ? MemoryRegion.sealed(sharedName, bytes, pageKind, MemoryPurpose.HOST_POOL)
                             : MemoryRegion.anonymous(bytes, pageKind, MemoryPurpose.HOST_POOL));
             long pages = (long) segments * segmentPages;
             listings = made.keep(
@@ -113,6 +120,7 @@ public final class HostTier implements HostBlocks, AutoCloseable {
             made.close();
         }
         this.victims = new HostVictims(segments, eviction.make(), use, generations, pins);
+        use(usableBytes);
     }
 
     @Override
@@ -125,6 +133,11 @@ public final class HostTier implements HostBlocks, AutoCloseable {
         return memory;
     }
 
+    @Override
+    public long unitBytes() {
+        return segmentBytes;
+    }
+
     /** Size of a segment in bytes. */
     public int segmentBytes() {
         return segmentBytes;
@@ -133,6 +146,34 @@ public final class HostTier implements HostBlocks, AutoCloseable {
     /** How many segments the pool has. */
     public int segments() {
         return segments;
+    }
+
+    /**
+     * Lets more of the pool be used, from its start on. Never less: what blocks lie in stays theirs. Takes no memory by itself.
+     *
+     * @param bytes how much; rounded down to whole segments, up to two for each open one, and down to the pool
+     */
+    public void use(long bytes) {
+        int wanted = (int) Math.max(2L * lanes, Math.min(segments, bytes / segmentBytes));
+        if (wanted > usableSegments) {
+            victims.use(wanted);
+            usableSegments = wanted;
+        }
+    }
+
+    /** Bytes of the pool that may be used. Any thread. */
+    public long usableBytes() {
+        return (long) usableSegments * segmentBytes;
+    }
+
+    /** Bytes of usable segments that hold nothing: so much fits before anything is evicted. Under the same lock as claims. */
+    public long freeBytes() {
+        return (long) victims.freeSegments() * segmentBytes;
+    }
+
+    /** How many segments take blocks at the same time. */
+    public int lanes() {
+        return lanes;
     }
 
     /** Segments reused so far. */
@@ -262,6 +303,24 @@ public final class HostTier implements HostBlocks, AutoCloseable {
      */
     public int restingBlocks(int segment) {
         return victims.isResting(segment) && pins.isFree(segment) ? blocks[segment] : 0;
+    }
+
+    /**
+     * How many blocks a segment has that is open or rests, those that are being filled included; 0 for any other. Under the
+     * same lock as claims.
+     */
+    public int heldBlocks(int segment) {
+        for (int open : openSegment) {
+            if (open == segment) {
+                return blocks[segment];
+            }
+        }
+        return victims.isResting(segment) ? blocks[segment] : 0;
+    }
+
+    /** The number of the use that a segment saw last; see {@link #nextUse}. */
+    public long lastUse(int segment) {
+        return use.lastUse(segment);
     }
 
     /** Where a block would lie that starts at a page of a segment's present life. */

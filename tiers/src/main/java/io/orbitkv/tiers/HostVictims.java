@@ -28,35 +28,45 @@ final class HostVictims {
     private final Generations generations;
     private final SegmentPins pins;
     private final IntPredicate canLeave;
-    private final int movesMax;
     private final SegmentQueue free;
     private final SegmentQueue sealed;
     private final SegmentQueue draining;
     private final SegmentQueue waiting;
+    private int usable;
+    private int movesMax;
     private volatile int movesWaiting;
     private boolean moving;
     private long evictedSegments;
     private long usedBlocksDropped;
 
+    /** None of the segments may be used before {@link #use}. */
     HostVictims(int segments, VictimPolicy policy, SegmentUse use, Generations generations, SegmentPins pins) {
         this.policy = policy;
         this.use = use;
         this.generations = generations;
         this.pins = pins;
         this.canLeave = pins::isFree;
-        this.movesMax = movesMax(segments);
         this.free = new SegmentQueue(segments);
         this.sealed = new SegmentQueue(segments);
         this.draining = new SegmentQueue(segments);
         this.waiting = new SegmentQueue(segments);
-        for (int segment = 0; segment < segments; segment++) {
-            free.addLast(segment);
+    }
+
+    /** Lets the first so many segments be used; those that are used already stay so. */
+    void use(int segments) {
+        for (; usable < segments; usable++) {
+            free.addLast(usable);
         }
+        movesMax = movesMax(usable);
     }
 
     /** Most victims that wait in a tier of so many segments. */
     static int movesMax(int segments) {
         return Math.min(MOVES_MAX, segments / SEGMENTS_A_MOVE);
+    }
+
+    int freeSegments() {
+        return free.size();
     }
 
     long evictedSegments() {

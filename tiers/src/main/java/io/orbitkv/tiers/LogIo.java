@@ -95,9 +95,10 @@ final class LogIo implements AutoCloseable {
         return file;
     }
 
-    void openRing(MemoryRegion hostPool, MemoryRegion staging) {
+    void openRing(HostBlocks host, MemoryRegion staging) {
         IoRing opened = folder.newRing(ringDepth);
-        opened.register(hostPool); // where the kernel refuses, transfers cost a little more: nothing to decide here
+        // Where the kernel refuses, transfers cost a little more: nothing to decide here.
+        opened.register(host.memory(), host.unitBytes());
         opened.register(staging);
         writeDepth = Math.max(1, opened.depth() - readDepth);
         inFlight = new InFlight(opened.depth());

@@ -407,7 +407,7 @@ public final class NvmeTier implements Agent, AutoCloseable {
     public void onStart() {
         if (!context.io.isOpen()) {
             agentThread = Thread.currentThread();
-            context.io.openRing(context.host.memory(), context.staging);
+            context.io.openRing(context.host, context.staging);
         }
     }
 

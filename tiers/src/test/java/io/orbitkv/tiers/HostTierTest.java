@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Goal: a block's bytes stay as long as its extent is live and somebody has it pinned, whatever else is claimed.
- * Method: claim, pin, unpin and evict at random beside a map of what each live extent must hold.
+ * Method: claim, pin, unpin, grow and evict at random beside a map of what each live extent must hold.
  */
 class HostTierTest {
     private static final int SEGMENT_BYTES = 64 << 10;
@@ -94,14 +94,78 @@ class HostTierTest {
     }
 
     @Test
+    void aPartOfAPoolEvictsAsASmallerPoolDoes() {
+        long poolBytes = 64L * SEGMENT_BYTES;
+        try (HostTier smaller = new HostTier(
+                        10L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE);
+                HostTier part = new HostTier(
+                        poolBytes,
+                        SEGMENT_BYTES,
+                        LANES,
+                        PageKind.SMALL,
+                        EvictionPolicy.SECOND_CHANCE,
+                        "",
+                        10L * SEGMENT_BYTES)) {
+            Gen gen = new Gen(Seed.of(HostTierTest.class));
+            for (int step = 0; step < 5_000; step++) {
+                int lane = gen.below(LANES);
+                int bytes = 1 + gen.below(SEGMENT_BYTES);
+                long extent = part.claim(lane, bytes);
+                assertEquals(smaller.claim(lane, bytes), extent, "step " + step);
+                assertTrue(Extent.segment(extent) < 10, Extent.text(extent));
+                if (gen.below(3) == 0) {
+                    part.markUsed(extent, part.nextUse());
+                    smaller.markUsed(extent, smaller.nextUse());
+                }
+                part.unpin(extent);
+                smaller.unpin(extent);
+            }
+            assertEquals(smaller.evictedSegments(), part.evictedSegments());
+            assertTrue(part.evictedSegments() > 1_000, "the test must evict: " + part.evictedSegments());
+            assertFalse(part.hasMoves(), "a pool below 16 segments appends nothing again");
+        }
+    }
+
+    @Test
+    void aPartThatGrowsIsFilledBeforeAnythingIsEvicted() {
+        try (HostTier tier = new HostTier(
+                64L * SEGMENT_BYTES, SEGMENT_BYTES, 1, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE, "", 0)) {
+            assertEquals(2L * SEGMENT_BYTES, tier.usableBytes(), "two segments for each open one");
+            claimWhole(tier, 5);
+            assertEquals(3, tier.evictedSegments());
+            tier.use(20L * SEGMENT_BYTES + 1);
+            assertEquals(20L * SEGMENT_BYTES, tier.usableBytes());
+            claimWhole(tier, 18);
+            assertEquals(3, tier.evictedSegments());
+            tier.use(4L * SEGMENT_BYTES);
+            assertEquals(20L * SEGMENT_BYTES, tier.usableBytes(), "never less");
+            claimWhole(tier, 1);
+            assertEquals(4, tier.evictedSegments());
+            tier.use(Long.MAX_VALUE);
+            assertEquals(64L * SEGMENT_BYTES, tier.usableBytes());
+            claimWhole(tier, 44);
+            assertEquals(4, tier.evictedSegments());
+            claimWhole(tier, 1);
+            assertEquals(5, tier.evictedSegments());
+        }
+    }
+
+    private static void claimWhole(HostTier tier, int segments) {
+        for (int i = 0; i < segments; i++) {
+            tier.unpin(tier.claim(0, SEGMENT_BYTES));
+        }
+    }
+
+    @Test
     void liveAndPinnedBlocksKeepTheirBytes() {
         Gen gen = new Gen(Seed.of(HostTierTest.class));
         LeakCheck leaks = LeakCheck.take();
-        try (HostTier tier =
-                new HostTier(32L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE)) {
+        try (HostTier tier = new HostTier(
+                32L * SEGMENT_BYTES, SEGMENT_BYTES, LANES, PageKind.SMALL, EvictionPolicy.SECOND_CHANCE, "", 0)) {
             Map<Long, Byte> contents = new HashMap<>();
             Deque<Long> pinned = new ArrayDeque<>();
             for (int step = 0; step < 50_000; step++) {
+                tier.use(step / 1_000L * SEGMENT_BYTES);
                 if (gen.below(3) > 0) {
                     int bytes = 1 + gen.below(5 * MemoryRegion.PAGE_BYTES);
                     long extent = tier.claim(gen.below(LANES), bytes);

@@ -74,7 +74,7 @@ final class SimulatedRing implements IoRing {
     }
 
     @Override
-    public boolean register(MemoryRegion region) {
+    public boolean register(MemoryRegion region, long unitBytes) {
         synchronized (drive) {
             requireOwner();
         }

@@ -111,8 +111,8 @@ public final class StallingFolder implements DataFolder {
         }
 
         @Override
-        public boolean register(MemoryRegion region) {
-            return inner.register(region);
+        public boolean register(MemoryRegion region, long unitBytes) {
+            return inner.register(region, unitBytes);
         }
 
         private boolean submit(BooleanSupplier transfer) {
