@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # pragma: no cover
     from .client import CacheManagerClient
     from .life import Life
 
-_TURN_BYTES = 2 << 20  # what one side has written is still in the cache that both share when the other reads it
-_BEGUN_AHEAD = 3  # turns that are begun while an earlier one is copied: their answers are there when it is their turn
-_COMMITS = 2  # on their way while the next turn is copied: one is worked at, one waits, so that the manager never does
+_TURN_BYTES = 1 << 20  # four of them stay in the cache that both sides share, and a round trip is a tenth of copying one
+_BEGUN_AHEAD = 4  # turns that are begun while an earlier one is copied: their answers are there when it is their turn
+_COMMITS = 3  # on their way while the next turn is copied: one is worked at, and the manager has others while this side sleeps
 
 #: Why the manager dropped blocks, by its number: ``SaveResult.DropReason``.
 REASONS = ("", "QUEUE_FULL", "POOL_BUSY", "INDEX_FULL", "CLEARED", "KEY_COLLISION")
@@ -48,7 +48,7 @@ class Save:
     """One save under way, by one thread.
 
     The manager answers in order. So turns are begun ahead, before the turns in front of them are committed, and while one turn is
-    copied two commits are on their way. Neither side waits for the other's wake-up, only for the slower of the two
+    copied some commits are on their way. Neither side waits for the other's wake-up, only for the slower of the two
     (decision 0032).
     """
 
