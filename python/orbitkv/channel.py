@@ -1,4 +1,4 @@
-"""One connection to the manager: one request at a time, and none longer than its deadline."""
+"""One connection to the manager: requests are answered in order, and nobody waits for longer than a deadline."""
 
 from __future__ import annotations
 
@@ -25,16 +25,30 @@ _REST = 16
 _ALONE = (os.cpu_count() or 1) == 1
 
 
+class Sent:
+    """A request that is on its way, for :meth:`Channel.answer_to`."""
+
+    __slots__ = ("answer", "on_late", "op")
+
+    def __init__(self, op: int, on_late: Callable[[], None]) -> None:
+        self.op = op
+        self.on_late = on_late
+        self.answer: Optional[wire.Frame] = None
+
+
 class Channel:
     """A session. Whoever calls does the work: no thread of its own, so that a round trip is one send and one receive.
 
     An answer that comes behind its deadline is taken from the socket by a later call; until it has come, calls end at
-    once, since the manager would answer them behind it.
+    once, since the manager would answer them behind it. Answers that are still waited for, of requests that were sent
+    ahead, hold nobody up: whoever receives them keeps them for their senders.
     """
 
     def __init__(self, path: str, role: int, instance: str, client: str, wants_memory: bool, deadline: float) -> None:
         self._lock = threading.Lock()
         self._late: Dict[int, Callable[[], None]] = {}
+        self._ahead: Dict[int, Sent] = {}  # requests whose sender does something else meanwhile
+        self._settling = threading.Lock()  # an answer that comes ahead is its sender's, or late: never both
         self._have = bytearray()
         self._buffer = bytearray(_RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
@@ -108,7 +122,6 @@ class Channel:
         make: Callable[[int, int], bytes],
         deadline: float,
         on_late: Optional[Callable[[], None]] = None,
-        meanwhile: Optional[Callable[[], None]] = None,
     ) -> wire.Frame:
         """Sends a request and waits for its answer.
 
@@ -117,24 +130,86 @@ class Channel:
             deadline: ``time.monotonic()`` at which it ends, whatever happens.
             on_late: called once the manager has certainly nothing more to do with the request, where that is behind
                 the deadline.
-            meanwhile: is done between request and answer; throws nothing.
 
         Raises:
             Unavailable: no answer in time, or no connection.
             OrbitKvError: what the manager answered.
         """
+        op, frame = self._made(make, on_late)
+        return self._exchange(op, frame, deadline, on_late, None)  # type: ignore[return-value]
+
+    def _made(self, make: Callable[[int, int], bytes], on_late: Optional[Callable[[], None]]) -> Tuple[int, bytes]:
         op = next(self._ops)
         try:
-            frame = make(op, self.epoch)
+            return op, make(op, self.epoch)
         except struct.error as e:
             if on_late:
                 on_late()
             raise out_of_range(e) from e
-        return self._exchange(op, frame, deadline, on_late, meanwhile, None)  # type: ignore[return-value]
+
+    def send(
+        self, make: Callable[[int, int], bytes], deadline: float, on_late: Optional[Callable[[], None]] = None
+    ) -> Sent:
+        """Sends a request whose answer is waited for later, with :meth:`answer_to`; arguments and errors as of :meth:`call`.
+
+        A few may be on their way: what the manager answers while nobody reads has to fit into the socket.
+        """
+        op, frame = self._made(make, on_late)
+        sent = Sent(op, on_late or _nothing)
+        gone = False
+        if not self.broken and self._enter(deadline):
+            try:
+                if self._late:
+                    self._take_late()
+                self._ahead[op] = sent
+                gone = True
+                self._send(frame, deadline)
+                return sent
+            except (OSError, ValueError, struct.error) as e:
+                self.fail()
+                raise Unavailable(str(e)) from e
+            finally:
+                self._lock.release()
+                if not gone:
+                    sent.on_late()
+        sent.on_late()
+        raise Unavailable("the connection is lost or in use")
+
+    def answer_to(self, sent: Sent, deadline: float) -> wire.Frame:
+        """Waits for the answer to a request that was sent. Once for each.
+
+        Raises:
+            Unavailable: no answer in time, or no connection; where it comes late, ``on_late`` of the request is called.
+            OrbitKvError: what the manager answered.
+        """
+        while sent.answer is None:
+            if self.broken or not self._enter(deadline):
+                self._give_up(sent)
+                break
+            try:
+                while sent.answer is None:
+                    self._came(self._receive(deadline))
+            except (BlockingIOError, TimeoutError):
+                self._give_up(sent)
+                break
+            except (OSError, ValueError, struct.error) as e:
+                self.fail()
+                raise Unavailable(str(e)) from e
+            finally:
+                self._lock.release()
+        if sent.answer is None:
+            raise Unavailable("the manager did not answer in time")
+        return self._answer(sent.answer)
+
+    def _give_up(self, sent: Sent) -> None:
+        """Its answer is late, unless another thread has just received it."""
+        with self._settling:
+            if self._ahead.pop(sent.op, None) is not None:
+                self._late[sent.op] = sent.on_late
 
     def ask(self, op: int, frame: bytes, deadline: float, answer: wire.Fixed) -> Tuple[Any, ...]:
         """As :meth:`call`, for answers whose fixed part says all: their fields. The frame has a number of :meth:`next_op`."""
-        return self._exchange(op, frame, deadline, None, None, answer)  # type: ignore[return-value]
+        return self._exchange(op, frame, deadline, None, answer)  # type: ignore[return-value]
 
     def _exchange(
         self,
@@ -142,7 +217,6 @@ class Channel:
         frame: bytes,
         deadline: float,
         on_late: Optional[Callable[[], None]],
-        meanwhile: Optional[Callable[[], None]],
         answer: Optional[wire.Fixed],
     ) -> Union[wire.Frame, Tuple[Any, ...]]:
         """The straight path is one send that never waits and one receive that the kernel ends in time (decision 0029)."""
@@ -155,15 +229,8 @@ class Channel:
             if self._late:
                 self._take_late()
             sent = True
+            self._send(frame, deadline)
             try:
-                gone = self._send_some(frame, _NOW)
-            except BlockingIOError:
-                gone = 0
-            if gone < len(frame):
-                self._send_rest(frame, gone, deadline)
-            try:
-                if meanwhile is not None:
-                    meanwhile()
                 if not self._have:
                     left = deadline - _now()
                     if not -_CLOSE_ENOUGH < self._timeout - left < _CLOSE_ENOUGH:
@@ -184,7 +251,7 @@ class Channel:
                     self._have += self._view[:got]
                 received = self._receive(deadline)
                 while received.op != op:
-                    self._came_late(received)
+                    self._came(received)
                     received = self._receive(deadline)
             except (BlockingIOError, TimeoutError):
                 self._late[op] = on_late or _nothing
@@ -235,9 +302,15 @@ class Channel:
                     raise OSError("the manager closed the connection")
                 self._have += self._view[:got]
             else:
-                self._came_late(frame)
+                self._came(frame)
 
-    def _came_late(self, frame: wire.Frame) -> None:
+    def _came(self, frame: wire.Frame) -> None:
+        """An answer that the receiver has not asked for: its sender comes for it, or doesn't any more."""
+        with self._settling:
+            sent = self._ahead.pop(frame.op, None)
+            if sent is not None:
+                sent.answer = frame
+                return
         self._late.pop(frame.op, _nothing)()
         if self.on_late_answer is not None:
             self.on_late_answer(frame)
@@ -247,6 +320,14 @@ class Channel:
             error = wire.error(frame)
             raise OrbitKvError(error.code, error.message, error.retryable)
         return frame
+
+    def _send(self, frame: bytes, deadline: float) -> None:
+        try:
+            gone = self._send_some(frame, _NOW)
+        except BlockingIOError:
+            gone = 0
+        if gone < len(frame):
+            self._send_rest(frame, gone, deadline)
 
     def _send_rest(self, frame: bytes, gone: int, deadline: float) -> None:
         """Sends what the manager has not taken at once."""
@@ -304,6 +385,8 @@ class Channel:
         self.fail()
         with self._lock:
             self.socket.close()
+            for sent in list(self._ahead.values()):
+                self._give_up(sent)
             for done in self._late.values():
                 done()
             self._late.clear()

@@ -21,11 +21,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Type, TypeVar,
 from . import wire
 from .blocks import BlockView
 from .channel import out_of_range
-from .errors import MISTAKES, Code, OrbitKvError, Unavailable, name_of
+from .errors import MISTAKES, Code, OrbitKvError, Unavailable
 from .family import KEY_BYTES, Family
 from .life import Life
 from .match import Match
-from .staging import Ranges
+from .saving import Save, SaveOutcome
 
 Buffer = Any  # whatever has the buffer protocol: bytes, bytearray, memoryview, numpy arrays, torch CPU tensors via numpy
 
@@ -35,30 +35,8 @@ _KEYS_MAX = 16_384
 _CONNECT_SECONDS = 1.0
 _BACKOFF_SECONDS = (0.02, 0.5)
 _LOOK_SECONDS = 1.0
-_TURN_BYTES = 4 << 20  # two of them stay in a processor's cache; a round trip is a fiftieth of copying one
-
-
-@dataclass(frozen=True)
-class SaveOutcome:
-    """What became of the blocks of a save, in order: ``present + accepted`` are stored, the ``dropped`` ones are not.
-
-    Attributes:
-        position: for :meth:`CacheManagerClient.sync`; 0 where none goes to a drive.
-        admitted: accepted blocks that go to a drive.
-        reason: why blocks were dropped, as a word; empty where none was.
-    """
-
-    present: int = 0
-    accepted: int = 0
-    admitted: int = 0
-    dropped: int = 0
-    position: int = 0
-    reason: str = ""
-
 
 _T = TypeVar("_T")
-
-_REASONS = ("", "QUEUE_FULL", "POOL_BUSY", "INDEX_FULL", "CLEARED", "KEY_COLLISION")
 
 
 class CacheManagerClient:
@@ -520,170 +498,7 @@ class FamilyHandle:
         life = client._life
         if life is None:
             return SaveOutcome(dropped=count, reason="UNAVAILABLE")
-        at_once = max(1, min(min(life.welcome.staging_bytes // 4, _TURN_BYTES) // size, life.welcome.blocks_max))
-        self._end_given_up(life, until)
-        total = SaveOutcome()
-        done = 0
-        filled: Optional[_SaveTurn] = None  # the manager takes one turn in while the next one is copied
-        try:
-            while done < count and not total.dropped:
-                some = min(at_once, count - done)
-                before = parent if done == 0 else keys[(done - 1) * KEY_BYTES : done * KEY_BYTES]
-                begun = self._tried(
-                    life, some, self._begin, keys[done * KEY_BYTES : (done + some) * KEY_BYTES], shard, before, until
-                )
-                if isinstance(begun, SaveOutcome):
-                    total = _add(total, begun)
-                    done += some
-                    continue
-                turn = _SaveTurn(begun.save, [sources[done + i] for i in _set_bits(begun.wanted, some)], size)
-                total = _add(total, SaveOutcome(present=some - len(turn.sources)))
-                done += some
-                if not turn.take(life.ranges) and filled is not None:
-                    first, filled = filled, None
-                    total = _add(total, self._commit(life, first, until, None))
-                    turn.take(life.ranges)
-                if turn.start is None or total.dropped:
-                    self._give_up(life, turn, until)
-                    total = _add(total, SaveOutcome(dropped=len(turn.sources), reason=total.reason or "STAGING_FULL"))
-                    continue
-                last, filled = filled, turn
-                if last is None:
-                    turn.fill(life.staging)
-                    continue
-                total = _add(total, self._commit(life, last, until, lambda: turn.try_fill(life.staging)))
-                if turn.error is not None:
-                    raise turn.error
-                if total.dropped:
-                    filled = None
-                    self._give_up(life, turn, until)
-                    total = _add(total, SaveOutcome(dropped=len(turn.sources)))
-            if filled is not None:
-                first, filled = filled, None
-                total = _add(total, self._commit(life, first, until, None))
-        finally:
-            if filled is not None:
-                self._give_up(life, filled, until)
-        return _add(total, SaveOutcome(dropped=count - done))
-
-    def _tried(self, life: Life, blocks: int, act: Callable[..., Any], *arguments: Any) -> Any:
-        """What came of an act, or a drop of its blocks where the manager does not do it."""
-        client = self._client
-        try:
-            return act(life, *arguments)
-        except Unavailable:
-            client._check(life)
-            return SaveOutcome(dropped=blocks, reason="UNAVAILABLE")
-        except OrbitKvError as e:
-            if e.code in MISTAKES:
-                raise
-            client._forget_stale(life, e)
-            return SaveOutcome(dropped=blocks, reason=name_of(e.code))
-
-    def _begin(
-        self, life: Life, keys: bytes, shard: int, parent: Optional[bytes], until: float
-    ) -> Union[wire.Granted, SaveOutcome]:
-        _, family = life.numbers(self.family, until)
-        granted = wire.granted(
-            life.transfer.call(lambda op, epoch: wire.save_begin(op, epoch, family, shard, parent, keys), until)
-        )
-        return granted if granted.wanted_blocks else SaveOutcome(present=len(keys) // KEY_BYTES)
-
-    def _commit(
-        self, life: Life, turn: "_SaveTurn", until: float, meanwhile: Optional[Callable[[], None]]
-    ) -> SaveOutcome:
-        outcome: SaveOutcome = self._tried(life, len(turn.sources), self._committed, turn, until, meanwhile)
-        return outcome
-
-    def _committed(
-        self, life: Life, turn: "_SaveTurn", until: float, meanwhile: Optional[Callable[[], None]]
-    ) -> SaveOutcome:
-        give_back = turn.give_back_to(life.ranges)
-        try:
-            answer = life.transfer.call(
-                lambda op, epoch: wire.save_commit(op, epoch, turn.save, turn.places), until, give_back, meanwhile
-            )
-        except OrbitKvError:
-            give_back()
-            raise
-        give_back()
-        saved = wire.save_answer(answer)
-        reason = _REASONS[saved.reason] if saved.reason < len(_REASONS) else str(saved.reason)
-        return SaveOutcome(saved.present, saved.accepted, saved.admitted, saved.dropped, saved.position, reason)
-
-    def _give_up(self, life: Life, turn: "_SaveTurn", until: float) -> None:
-        """Ends a save that was begun, without its blocks."""
-        turn.give_back_to(life.ranges)()
-        life.given_up.append(turn.save)
-        self._end_given_up(life, until)
-
-    def _end_given_up(self, life: Life, until: float) -> None:
-        """Tells the manager, which keeps no more than 64 begun saves of a session; the next save tells the rest."""
-        while life.given_up:
-            save = life.given_up.popleft()
-            told = self._tried(
-                life, 0, lambda of: of.transfer.call(lambda op, epoch: wire.save_abort(op, epoch, save), until)
-            )
-            if isinstance(told, SaveOutcome) and told.reason == "UNAVAILABLE":
-                life.given_up.append(save)
-                return
-
-
-class _SaveTurn:
-    """Blocks that the manager wants, on their way through staging memory."""
-
-    def __init__(self, save: int, sources: List[memoryview], size: int) -> None:
-        self.save = save
-        self.sources = sources
-        self.start: Optional[int] = None
-        self.error: Optional[BaseException] = None
-        self._size = size
-        self._step = -(-size // Ranges.PAGE) * Ranges.PAGE
-
-    def take(self, ranges: Ranges) -> bool:
-        self.start = ranges.take(self._step * len(self.sources))
-        return self.start is not None
-
-    @property
-    def places(self) -> range:
-        start = self.start or 0
-        return range(start, start + self._step * len(self.sources), self._step)
-
-    def fill(self, staging: memoryview) -> None:
-        for at, source in zip(self.places, self.sources):
-            staging[at : at + self._size] = source
-
-    def try_fill(self, staging: memoryview) -> None:
-        """As :meth:`fill`, while somebody waits for an answer: what goes wrong is told later."""
-        try:
-            self.fill(staging)
-        except BaseException as e:
-            self.error = e
-
-    def give_back_to(self, ranges: Ranges) -> Callable[[], None]:
-        """What gives its memory back, once, however often it is called."""
-
-        def give_back() -> None:
-            start, self.start = self.start, None
-            if start is not None:
-                ranges.give_back(start, self._step * len(self.sources))
-
-        return give_back
-
-
-def _set_bits(bits: bytes, count: int) -> List[int]:
-    return [i for i in range(count) if bits[i // 8] >> i % 8 & 1]
-
-
-def _add(a: SaveOutcome, b: SaveOutcome) -> SaveOutcome:
-    return SaveOutcome(
-        a.present + b.present,
-        a.accepted + b.accepted,
-        a.admitted + b.admitted,
-        a.dropped + b.dropped,
-        max(a.position, b.position),
-        b.reason or a.reason,
-    )
+        return Save(client, life, self.family, keys, sources, shard, parent, until).run()
 
 
 def _sources(blocks: Union[Buffer, Sequence[Buffer]], count: int, size: int) -> List[memoryview]:

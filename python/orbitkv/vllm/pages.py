@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 from typing import Any, Optional, Protocol, Sequence
 
 from .layout import BlockLayout
+
+_LOG = logging.getLogger("orbitkv.vllm")
 
 
 class Buffer(Protocol):
@@ -82,10 +85,17 @@ class HostPages:
 
 
 class CudaBuffer:
-    """Pinned memory."""
+    """Pinned memory of a bounded size: the arena itself is never pinned, however large it is.
+
+    Where the driver refuses to pin any (confidential computing, a limit on locked memory), plain memory: copies are right and slower.
+    """
 
     def __init__(self, torch: Any, size: int) -> None:
-        self.tensor = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        try:
+            self.tensor = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        except RuntimeError as e:
+            _LOG.warning("OrbitKV: %d bytes can't be pinned, copies to and from the GPU will be slower: %s", size, e)
+            self.tensor = torch.empty(size, dtype=torch.uint8)
         self.view = memoryview(self.tensor.numpy())
 
 

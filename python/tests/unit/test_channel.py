@@ -180,17 +180,75 @@ class ChannelTest(unittest.TestCase):
             self.ask(channel)
         self.assertEqual([0, 0], looks)
 
-    def test_work_meanwhile_is_done_before_the_answer_is_waited_for(self):
-        done = []
-        go = threading.Event()
+    def test_requests_that_are_sent_ahead_are_answered_whoever_receives_it(self):
+        """The manager answers none before it has the last; the last one's caller receives the others' answers."""
+        waiting = []
 
-        def after(manager, peer, request):
-            done.append(go.wait(60))
+        def all_at_once(manager, peer, request):
+            waiting.append(request.op)
+            if len(waiting) == 4:
+                for op in waiting:
+                    manager.answer(peer, "Ack", op)
+
+        channel = self.channel(self.one_by_one(all_at_once))
+        until = time.monotonic() + 60
+        ahead = [channel.send(wire.ping, until) for _ in range(3)]
+        channel.call(wire.ping, until)
+        self.assertEqual([sent.op for sent in ahead], [channel.answer_to(sent, until).op for sent in ahead])
+        self.assertFalse(channel.broken)
+
+    def one_by_one(self, behave):
+        """What was sent ahead may arrive in one piece."""
+
+        def each(manager, peer, request):
+            frame = request
+            while frame is not None:
+                behave(manager, peer, frame)
+                rest = frame.body[frame.rest :]
+                frame = wire.parse(rest) if rest else None
+
+        return each
+
+    def test_the_answer_to_a_request_that_was_sent_ahead_may_be_late(self):
+        go = threading.Event()
+        late = []
+
+        def slow(manager, peer, request):
+            go.wait(60)
             manager.answer(peer, "Ack", request.op)
 
-        channel = self.channel(after)
-        channel.call(wire.ping, time.monotonic() + 90, None, go.set)
-        self.assertEqual([True], done)
+        channel = self.channel(self.one_by_one(slow))
+        sent = channel.send(wire.ping, time.monotonic() + 30, lambda: late.append("ended"))
+        with self.assertRaises(Unavailable):
+            channel.answer_to(sent, time.monotonic() + 0.05)
+        self.assertEqual([], late, "the manager may still be at it")
+        with self.assertRaises(Unavailable):
+            channel.send(wire.ping, time.monotonic() + 30)
+        go.set()
+        until = time.monotonic() + 60
+        while not late:
+            self.assertLess(time.monotonic(), until)
+            try:
+                channel.call(wire.ping, time.monotonic() + 30)
+            except Unavailable:
+                time.sleep(0.001)
+        self.assertEqual(["ended"], late)
+        self.assertFalse(channel.broken)
+
+    def test_what_was_sent_ahead_ends_with_the_connection(self):
+        def leave(manager, peer, request):
+            return True
+
+        channel = self.channel(leave)
+        ended = []
+        began = time.monotonic()
+        sent = channel.send(wire.ping, began + 60, lambda: ended.append(1))
+        with self.assertRaises(Unavailable):
+            channel.answer_to(sent, began + 60)
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertTrue(channel.broken)
+        channel.close()
+        self.assertEqual([1], ended)
 
     def test_what_cannot_be_a_frame_ends_the_connection(self):
         for garbage in (b"\xff" * 64, b"\x08\0\0\0" + b"\xff" * 8, b"\x08\0\0\0" + golden()["Ack"][4:12]):

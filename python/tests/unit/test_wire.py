@@ -4,9 +4,11 @@ import pathlib
 import unittest
 
 from orbitkv import wire
+from orbitkv.saving import REASONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "manager/src/test/resources/golden/frames.txt"
+DROP_REASONS = ROOT / "manager/src/test/resources/golden/drop-reasons.txt"
 
 OP = 0x0102030405060708
 EPOCH = 0xF112131415161718
@@ -83,6 +85,10 @@ class WireTest(unittest.TestCase):
 
     def test_every_golden_frame_is_known(self):
         self.assertEqual(set(golden()), set(requests()) | set(ANSWERS))
+
+    def test_drop_reasons_are_those_of_the_store(self):
+        lines = [line.split() for line in DROP_REASONS.read_text().splitlines() if line[:1] != "#"]
+        self.assertEqual([(str(i), name or "NONE") for i, name in enumerate(REASONS)], [tuple(line) for line in lines])
 
     def test_longer_rows_of_a_later_version_are_read(self):
         frame = bytearray(golden()["Located"])

@@ -1,5 +1,6 @@
 package io.orbitkv.cli;
 
+import io.orbitkv.manager.Drained;
 import io.orbitkv.manager.Manager;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -27,7 +28,8 @@ final class ManagerCommand implements Callable<Integer> {
         common.apply();
         StopSignals signals = new StopSignals();
         long began = System.nanoTime();
-        try (Manager manager = start()) {
+        Manager manager = start();
+        try (manager) {
             System.err.println("serving on " + flags.socket
                     + (manager.httpPort() < 0 ? "" : ", HTTP on port " + manager.httpPort()) + ", after "
                     + (System.nanoTime() - began) / 1_000_000 + " ms");
@@ -39,12 +41,24 @@ final class ManagerCommand implements Callable<Integer> {
             signals.await();
             System.err.println("stopping");
         }
-        System.err.println("stopped");
+        tell(manager.drained());
         return 0;
     }
 
     /** Starts the manager that the options ask for. */
     Manager start() {
         return Manager.start(flags.options());
+    }
+
+    private void tell(Drained left) {
+        System.err.println("stopped, written up to " + left.writtenPosition() + " of " + left.acceptedPosition()
+                + (left.queuedBlocks() == 0 ? "" : "; " + left.queuedBlocks() + " blocks were not written in time"));
+        common.print(new Json()
+                .put("requests_in_work", left.requestsInWork())
+                .put("prefetches_waiting", left.prefetchesWaiting())
+                .put("nvme_queued_blocks", left.queuedBlocks())
+                .put("nvme_dropped_blocks", left.droppedBlocks())
+                .put("accepted_position", left.acceptedPosition())
+                .put("written_position", left.writtenPosition()));
     }
 }

@@ -10,6 +10,7 @@ import io.orbitkv.recovery.FillState;
 import io.orbitkv.store.Arena;
 import io.orbitkv.store.KvStore;
 import io.orbitkv.store.StoreOptions;
+import io.orbitkv.store.StoreStats;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,6 +38,10 @@ public final class Manager implements AutoCloseable {
     /** Requests that are being worked on have so long to end when the manager stops. */
     private static final long DRAIN_MILLIS = 3_000;
 
+    /** What was taken in has so long to be written: 2 GiB need 4 s on a drive of 500 MB/s. The store adds its own bound. */
+    private static final long WRITE_MILLIS = 6_000;
+
+    private static final long LOOK_NANOS = 2_000_000;
     private static final long MOMENT_NANOS = 50_000_000;
     private static final Path PROCESSES = Path.of("/proc");
     private static final long RESERVE_BYTES_MAX = 1L << 30;
@@ -66,6 +71,7 @@ public final class Manager implements AutoCloseable {
     });
     private volatile boolean stopping;
     private boolean closed;
+    private volatile Drained drained;
     private volatile Figures.Moment moment;
     private volatile long momentNanos;
 
@@ -337,8 +343,8 @@ public final class Manager implements AutoCloseable {
     }
 
     /**
-     * Stops cleanly: nothing more is taken in, requests that are worked on end, connections close, the store is closed as
-     * {@link KvStore#close} says. Safe to call twice.
+     * Stops cleanly: nothing more is taken in, requests that are worked on end, connections close, what was taken in is
+     * written, which HTTP shows to its end, the store is closed as {@link KvStore#close} says. Safe to call twice.
      */
     @Override
     public void close() {
@@ -354,13 +360,40 @@ public final class Manager implements AutoCloseable {
         Resources all = new Resources();
         all.keep(limits);
         all.keep(store);
-        all.keep(() -> delete(options.socket()));
-        all.keep(this::endSessions);
-        all.keep(upkeep::shutdownNow);
         if (http != null) {
             all.keep(http);
         }
+        all.keep(this::drain);
+        all.keep(() -> delete(options.socket()));
+        all.keep(this::endSessions);
+        all.keep(upkeep::shutdownNow);
         all.close();
+    }
+
+    /** What was left to do when it closed; null before. */
+    public Drained drained() {
+        return drained;
+    }
+
+    /** Waits until what was taken in is written; a drive that is out or slow is not waited for beyond its time. */
+    private void drain() {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(WRITE_MILLIS);
+        StoreStats now = store.stats();
+        while (isWriting(now) && System.nanoTime() - deadline < 0) {
+            LockSupport.parkNanos(LOOK_NANOS);
+            now = store.stats();
+        }
+        drained = new Drained(
+                working(),
+                prefetcher.waiting(),
+                now.nvmeQueuedBlocks(),
+                now.nvmeDroppedBlocks(),
+                now.acceptedPosition(),
+                now.writtenPosition());
+    }
+
+    private static boolean isWriting(StoreStats now) {
+        return now.drivesOut() == 0 && (now.nvmeQueuedBlocks() > 0 || now.writtenPosition() < now.acceptedPosition());
     }
 
     private void awaitIdle() {

@@ -10,6 +10,7 @@ import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.store.Blocks;
 import io.orbitkv.store.FamilyHandle;
 import io.orbitkv.store.SaveResult;
+import io.orbitkv.store.SaveResult.DropReason;
 import io.orbitkv.store.ShardHandle;
 import java.util.ArrayDeque;
 import org.agrona.DirectBuffer;
@@ -39,6 +40,7 @@ final class SaveRequests {
     private final Blocks source = Blocks.unset();
     private final SaveResult result = new SaveResult();
     private final SaveTotals totals = new SaveTotals();
+    private final Holes holes = new Holes();
     private byte[] wanted = new byte[8];
     private long[] starts = new long[64];
     private long nextId = 1;
@@ -141,6 +143,29 @@ final class SaveRequests {
      */
     private void save(PendingSave save, int given) {
         totals.reset();
+        DropReason hole = holeBefore(save);
+        if (hole == DropReason.NONE) {
+            saveRuns(save, given);
+        } else {
+            totals.drop(given, hole);
+        }
+        if (totals.dropped > 0) {
+            holes.add(save.keys(), (save.count() - 1) * Wire.KEY_BYTES, totals.reason);
+        }
+    }
+
+    /** Why the save that this one goes on behind was dropped; NONE where its last block is stored by now. */
+    private DropReason holeBefore(PendingSave save) {
+        byte[] before = save.parent();
+        DropReason hole = before == null ? DropReason.NONE : holes.behind(before);
+        if (hole == DropReason.NONE) {
+            return hole;
+        }
+        parentKey.putBytes(0, before);
+        return manager.store().isStored(save.shard(), parentKey, 0) ? DropReason.NONE : hole;
+    }
+
+    private void saveRuns(PendingSave save, int given) {
         int next = 0;
         for (int block = 0; block < save.count() && next < given; ) {
             if (!save.isWanted(block)) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.manager.wire.*;
+import io.orbitkv.store.SaveResult.DropReason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.Test;
  */
 class GoldenFramesTest {
     private static final Path FILE = Path.of("src/test/resources/golden/frames.txt");
+    private static final Path REASONS = Path.of("src/test/resources/golden/drop-reasons.txt");
     private static final long OP = 0x0102030405060708L;
     private static final long EPOCH = 0xF112131415161718L;
     private static final long HANDLE = 0x2122232425262728L;
@@ -49,6 +51,20 @@ class GoldenFramesTest {
                 lines(frames),
                 "a message changed: old clients would misread it; raise the protocol instead");
         assertTrue(golden.size() >= 31, golden.size() + " messages");
+    }
+
+    @Test
+    void everyDropReasonHasTheNumberThatItAlwaysHad() throws IOException {
+        List<String> now = new ArrayList<>();
+        for (DropReason reason : DropReason.values()) {
+            now.add(reason.ordinal() + " " + reason);
+        }
+        try (var lines = Files.lines(REASONS)) {
+            assertEquals(
+                    lines.filter(line -> !line.startsWith("#")).toList(),
+                    now,
+                    "Python reads these numbers by golden/drop-reasons.txt: add new ones at the end of both");
+        }
     }
 
     private static String lines(Map<String, String> frames) {
