@@ -9,7 +9,7 @@ import os
 import select
 import threading
 import time
-from typing import Deque, Dict, Tuple
+from typing import Callable, Deque, Dict, List, Tuple
 
 from . import wire
 from .channel import Channel
@@ -25,6 +25,9 @@ class Life:
     """
 
     def __init__(self, path: str, role: int, instance: str, client: str, deadline: float) -> None:
+        self._at_end: List[Callable[[Tuple[memoryview, ...]], None]] = []
+        self._ended = False
+        self._ending = threading.Lock()
         self.control = Channel(path, role, instance, client, False, deadline)
         try:
             self.transfer = Channel(path, role, instance, client, True, deadline)
@@ -111,9 +114,21 @@ class Life:
         self.control.abandon()
         self.transfer.abandon()
 
+    def on_end(self, call: Callable[[Tuple[memoryview, ...]], None]) -> bool:
+        """Has a function called with the shared memory when this life is over; false where it is already."""
+        with self._ending:
+            if not self._ended:
+                self._at_end.append(call)
+            return not self._ended
+
     def end(self) -> None:
         self.control.close()
         self.transfer.close()
+        with self._ending:
+            self._ended = True
+            calls, self._at_end = self._at_end, []
+        for call in calls:
+            call((self.arena, self.staging))
 
 
 def _note_late(given_up: Deque[int], frame: wire.Frame) -> None:

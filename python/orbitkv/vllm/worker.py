@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ..client import CacheManagerClient, FamilyHandle
 from ..family import Family
+from ..match import Match
 from .messages import Load, Report, Save, SaveReport, Step
 from .pages import Buffer, Pages
 from .scheduler import Counters, detached
@@ -202,7 +203,18 @@ class WorkerHalf:
         match = mover.handle(self._family, load.detached).leased(load.lease, load.epoch, load.keys, load.on_drives)
         if not match:
             return 0
-        buffer = mover.buffer(pages, self._settings.buffer_bytes)
+        sink = pages.sink(load.pages, match, after) if self._settings.direct_load and not self._settings.verify_host else None
+        if sink is not None:
+            done = match.send(sink, self._shard, load.first, len(load.pages), until - time.monotonic())
+        else:
+            done = self._restore_through(mover.buffer(pages, self._settings.buffer_bytes), match, load, pages, after, until)
+        with self._lock:
+            self.counters.add("overtaken_blocks", match.overtaken)
+        return done
+
+    def _restore_through(
+        self, buffer: Buffer, match: Match, load: Load, pages: Pages, after: Any, until: float
+    ) -> int:
         size = pages.layout.block_bytes
         at_once = len(buffer.view) // size
         count = len(load.pages)
@@ -223,8 +235,6 @@ class WorkerHalf:
             done += got
             if got < turn:
                 break
-        with self._lock:
-            self.counters.add("overtaken_blocks", match.overtaken)
         return done
 
     def _loaded(self, load: Load, done: int) -> None:
