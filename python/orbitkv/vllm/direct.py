@@ -188,10 +188,10 @@ class DirectSink:
         done = 0
         while done < count:
             length = self._neighbours(block + done, count - done) if self._is_one_run else 1
-            at = source.address + start + done * size
+            at = start + done * size
             page = self._pages[block + done]
             for run in self._layout.runs:
-                self._begin(self._device + run.offset + page * run.stride, at, run.length * length)
+                self._begin(self._device + run.offset + page * run.stride, source.address, at, run.length * length)
                 at += run.length
             done += length
 
@@ -202,10 +202,14 @@ class DirectSink:
             count += 1
         return count
 
-    def _begin(self, to: int, source: int, size: int) -> None:
-        error = self._driver.copy(to, source, size, self._stream.cuda_stream)
-        if error:
-            raise RuntimeError(f"OKV-704: copying {size} bytes to the GPU ended with CUDA error {error}")
+    def _begin(self, to: int, source: int, at: int, size: int) -> None:
+        """The driver takes no copy that crosses the border of two pieces."""
+        while size:
+            part = min(size, PIECE_BYTES - at % PIECE_BYTES)
+            error = self._driver.copy(to, source + at, part, self._stream.cuda_stream)
+            if error:
+                raise RuntimeError(f"OKV-704: copying {part} bytes to the GPU ended with CUDA error {error}")
+            to, at, size = to + part, at + part, size - part
 
     def _copy_slowly(self, page: int, data: memoryview) -> None:
         at = 0

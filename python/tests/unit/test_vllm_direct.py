@@ -61,6 +61,24 @@ class DirectTest(unittest.TestCase):
             view.release()
             del known
 
+    def test_a_copy_over_the_border_of_two_pieces_is_two(self):
+        views, size = views_of("BLNHC")
+        layout = layout_of(views, BLOCKS, size)
+        memory = bytearray(size)
+        direct = DirectPages(memoryview(memory), layout)
+        with mmap.mmap(-1, 2 * PIECE_BYTES) as mapping:
+            view = memoryview(mapping)
+            content = random.Random(3).randbytes(3 * layout.block_bytes)
+            at = PIECE_BYTES - layout.block_bytes - 7
+            view[at : at + len(content)] = content
+            sink = direct.sink_of([1, 2, 3])
+            sink.take(0, 3, view, at)
+            sink.settle()
+            self.assertEqual(2, direct.driver.copies)
+            self.assertEqual(content, bytes(memory[layout.block_bytes : 4 * layout.block_bytes]))
+            direct.mappings.end((view,))
+            view.release()
+
     def test_what_may_not_be_registered_is_copied_all_the_same(self):
         views, size = views_of("LBNHC")
         layout = layout_of(views, BLOCKS, size)
