@@ -377,6 +377,7 @@ class SharedManagerTest(unittest.TestCase):
             wire.hello(1, wire.TOOL, True, "fuzz", "test"),
         ]
         may_wait = [wire.sync(1, self.manager.epoch, 1, 1, 0), wire.events(1, self.manager.epoch, 0, 0)]
+        waiting_share = min(0.005, 500 / FUZZED_FRAMES)  # many of these wait for a second
         channel = None
         answered = 0
         for number in range(FUZZED_FRAMES):
@@ -384,7 +385,7 @@ class SharedManagerTest(unittest.TestCase):
                 channel = Channel(self.manager.socket, wire.TOOL, "fuzz", "test", rng.random() < 0.2, soon())
                 for descriptor in channel.descriptors:
                     os.close(descriptor)
-            frame = bytearray(rng.choice(may_wait if rng.random() < 0.005 else valid))
+            frame = bytearray(rng.choice(may_wait if rng.random() < waiting_share else valid))
             for _ in range(rng.randrange(1, 5)):
                 at = rng.randrange(wire.LENGTH_BYTES, len(frame))
                 frame[at] = rng.choice((0, 1, 0xFF, rng.randrange(256)))

@@ -175,7 +175,7 @@ class ManagerTest {
         Random keysOf = new Random(number);
         try (JavaClient client = new JavaClient(socket(), "worker " + number)) {
             int family = client.open(family(BLOCK_BYTES - number));
-            for (int prompt = 0; prompt < 1000 && saved <= CAP_BLOCKS / 4; prompt++) {
+            for (int prompt = 0; prompt < 20_000 && saved <= CAP_BLOCKS / 4; prompt++) {
                 keysOf.nextBytes(keys);
                 saved += client.save(family, keys, payload, BLOCK_BYTES - number);
             }
