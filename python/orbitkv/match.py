@@ -198,17 +198,6 @@ class Match:
             raise OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: blocks {start} to {start + wanted} of {self.blocks}")
         return self._send(sink, shard, start, wanted, deadline, done)
 
-    @property
-    def memories(self) -> Tuple[memoryview, ...]:
-        """The mappings that blocks lie in, or are brought to; none where the lease is over."""
-        life = self._life
-        return (life.arena, life.staging) if life is not None else ()
-
-    def on_end_of_memories(self, call: Callable[[Tuple[memoryview, ...]], None]) -> bool:
-        """Has a function called, once, when the manager has gone that these mappings are of; false where it has already."""
-        life = self._life
-        return life is not None and life.on_end(call)
-
     def _send(
         self, sink: "Sink", shard: int, start: int, wanted: int, deadline: Optional[float], done: bool
     ) -> int:

@@ -65,9 +65,10 @@ class DirectPages(HostPages):
         self.stream = StreamDouble(self.driver)
         self.slow = 0
 
-    def sink(self, pages, match, after=None):
-        if not self.mappings.follow(match):
-            return None
+    def follow(self, client):
+        return self.mappings.follow(client)
+
+    def sink(self, pages, after=None):
         return self.sink_of(pages)
 
     def sink_of(self, pages):

@@ -1,7 +1,8 @@
 """Loads that a GPU fetches by itself: from the manager's shared memory, without a pass of this process over the bytes.
 
-Shared memory is registered with CUDA in pieces of 64 MiB, each when the first load touches it: a driver call stays short, however
-large the pool is, and what holds no blocks is not pinned. A piece that the driver refuses is copied the slow way.
+Shared memory is registered with CUDA in pieces of 64 MiB, behind what the manager has put blocks into so far, or when a load
+touches it first: a driver call stays short, however large the pool is, and what never held blocks is not pinned. A piece that the
+driver refuses is copied the slow way.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import ctypes
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
 
 from .layout import BlockLayout
 
 if TYPE_CHECKING:  # pragma: no cover
-    from ..match import Match
+    from ..client import CacheManagerClient
     from ..wire import Place
 
 _LOG = logging.getLogger("orbitkv.vllm")
 
 PIECE_BYTES = 64 << 20
+
+_LOOK_SECONDS = 0.2  # how often the pool is asked how much of it has held blocks
 
 _READ_ONLY = 0x08  # CU_MEMHOSTREGISTER_READ_ONLY, cuda.h
 _ALREADY_REGISTERED = 712  # CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
@@ -66,7 +70,7 @@ class CudaDriver:
 
 
 class HostMemory:
-    """One mapping, as far as the GPU may read it. Its mapping stays for as long as this is not ended."""
+    """One mapping, as far as the GPU may read it. It stays mapped for as long as this is not ended. Any thread."""
 
     def __init__(self, driver: Driver, memory: memoryview) -> None:
         self.memory: Optional[memoryview] = memory
@@ -74,18 +78,31 @@ class HostMemory:
         self._driver = driver
         self._size = len(memory)
         self._pieces: Dict[int, bool] = {}
+        self._changing = threading.Lock()
         self._warned = False
 
     def may_read(self, start: int, size: int) -> bool:
-        """Whether the GPU may read a range, which lies within one piece or within some that follow each other."""
+        """Whether the GPU may read a range."""
         return all(self._piece(piece) for piece in range(start // PIECE_BYTES, (start + size - 1) // PIECE_BYTES + 1))
+
+    def learn(self, size: int) -> bool:
+        """Registers one piece more of the first bytes; false where there is nothing left to do."""
+        for piece in range((min(size, self._size) + PIECE_BYTES - 1) // PIECE_BYTES):
+            if piece not in self._pieces:
+                return self._piece(piece)
+        return False
 
     def _piece(self, piece: int) -> bool:
         known = self._pieces.get(piece)
-        if known is None:
+        return self._register(piece) if known is None else known
+
+    def _register(self, piece: int) -> bool:
+        with self._changing:
+            if self.memory is None or piece in self._pieces:
+                return self._pieces.get(piece, False)
             start = piece * PIECE_BYTES
             error = self._driver.register(self.address + start, min(PIECE_BYTES, self._size - start))
-            known = self._pieces[piece] = error == 0
+            self._pieces[piece] = error == 0
             if error and not self._warned:
                 self._warned = True
                 _LOG.warning(
@@ -93,14 +110,15 @@ class HostMemory:
                     " instead, which is slower",
                     error,
                 )
-        return known
+            return error == 0
 
     def end(self) -> None:
-        for piece, known in self._pieces.items():
-            if known:
-                self._driver.unregister(self.address + piece * PIECE_BYTES)
-        self._pieces = {}
-        self.memory = None
+        with self._changing:
+            for piece, known in self._pieces.items():
+                if known:
+                    self._driver.unregister(self.address + piece * PIECE_BYTES)
+            self._pieces = {}
+            self.memory = None
 
 
 class Mappings:
@@ -123,15 +141,25 @@ class Mappings:
         self._known.append(made)
         return made
 
-    def follow(self, match: "Match") -> bool:
-        """Lets the mappings of a match go when they are to be unmapped; false where that is so already."""
-        memories = match.memories
+    def follow(self, client: "CacheManagerClient") -> bool:
+        """Knows the mappings of the manager that a client is connected with, and lets them go when that has gone.
+
+        Returns:
+            Whether it is connected, and this is so.
+        """
+        memories = client.memories
+        if memories is None:
+            return False
         with self.lock:
-            if memories and all(any(known.memory is memory for known in self._known) for memory in memories):
+            if any(known.memory is memories.pool for known in self._known):
                 return True
-            for memory in memories:
-                self.of(memory)
-        return match.on_end_of_memories(self.end)
+            pool = self.of(memories.pool)
+            self.of(memories.staging)
+        if not memories.on_end(self.end):
+            self.end((memories.pool, memories.staging))
+            return False
+        threading.Thread(target=_learn, args=(pool, memories.pool_taken), name="orbitkv-pinning", daemon=True).start()
+        return True
 
     def end(self, memories: Tuple[memoryview, ...]) -> None:
         """These are to be unmapped: waits for copies that are under way."""
@@ -139,6 +167,13 @@ class Mappings:
             for known in [known for known in self._known if any(known.memory is memory for memory in memories)]:
                 known.end()
                 self._known.remove(known)
+
+
+def _learn(pool: HostMemory, taken: Callable[[], int]) -> None:
+    """Registers what has held blocks, so that loads don't have to: the first GiB of a load would take as long as twice its copy."""
+    while pool.memory is not None:
+        if not pool.learn(taken()):
+            time.sleep(_LOOK_SECONDS)
 
 
 class DirectSink:

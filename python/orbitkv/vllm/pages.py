@@ -6,7 +6,8 @@ import ctypes
 import logging
 from typing import Any, Optional, Protocol, Sequence
 
-from ..match import Match, Sink
+from ..client import CacheManagerClient
+from ..match import Sink
 from .direct import CudaDriver, DirectSink, Mappings
 from .layout import BlockLayout
 
@@ -40,8 +41,11 @@ class Pages(Protocol):
     def write(self, pages: Sequence[int], source: Any, after: Any) -> None:
         """Copies from a buffer into pages; the blocks are there when this returns."""
 
-    def sink(self, pages: Sequence[int], match: Match, after: Any) -> Optional[Sink]:
-        """What takes blocks of a match from where they lie to pages; None where they have to go through a buffer."""
+    def follow(self, client: CacheManagerClient) -> bool:
+        """Makes ready to copy from the client's shared memory; whether that goes, else blocks go through a buffer."""
+
+    def sink(self, pages: Sequence[int], after: Any) -> Sink:
+        """What takes blocks from where they lie to pages, of a client that is followed."""
 
 
 class HostBuffer:
@@ -72,8 +76,11 @@ class HostPages:
     def mark(self) -> None:
         return None
 
-    def sink(self, pages: Sequence[int], match: Match, after: Any = None) -> None:
-        return None
+    def follow(self, client: CacheManagerClient) -> bool:
+        return False  # a copy is a copy, through the buffer or not
+
+    def sink(self, pages: Sequence[int], after: Any = None) -> Sink:
+        raise NotImplementedError("pages in host memory follow nobody")
 
     def read(self, pages: Sequence[int], into: Buffer, after: Any = None) -> None:
         memory, target, at = self._memory, into.view, 0
@@ -121,6 +128,7 @@ class CudaPages:
         self._out = torch.cuda.Stream(device=self._device)
         self._in = torch.cuda.Stream(device=self._device)
         self._driver: Optional[CudaDriver] = None
+        self._mappings: Optional[Mappings] = None
         try:
             self._driver = CudaDriver(lambda: torch.cuda.set_device(self._device))
         except (OSError, AttributeError) as e:
@@ -136,9 +144,11 @@ class CudaPages:
         event.record(self._torch.cuda.current_stream(self._device))
         return event
 
-    def sink(self, pages: Sequence[int], match: Match, after: Any) -> Optional[Sink]:
-        if self._driver is None or not self._mappings.follow(match):
-            return None
+    def follow(self, client: CacheManagerClient) -> bool:
+        return self._mappings is not None and self._mappings.follow(client)
+
+    def sink(self, pages: Sequence[int], after: Any) -> Sink:
+        assert self._driver is not None and self._mappings is not None, "nobody is followed"
         self._torch.cuda.set_device(self._device)
         if after is not None:
             self._in.wait_event(after)

@@ -107,6 +107,12 @@ class WorkerHalf:
             self._saver = _Mover("orbitkv-saves", self._connect, self._save)
         if self._loader is None and self._settings.reads:
             self._loader = _Mover("orbitkv-loads", self._connect, self._load)
+        if self._loader is not None and self._is_direct:
+            pages.follow(self._loader.client)
+
+    @property
+    def _is_direct(self) -> bool:
+        return self._settings.direct_load and not self._settings.verify_host
 
     def unregister(self) -> None:
         """Lets the pages go, before the engine unmaps them. Nothing is under way then."""
@@ -203,8 +209,8 @@ class WorkerHalf:
         match = mover.handle(self._family, load.detached).leased(load.lease, load.epoch, load.keys, load.on_drives)
         if not match:
             return 0
-        sink = pages.sink(load.pages, match, after) if self._settings.direct_load and not self._settings.verify_host else None
-        if sink is not None:
+        if self._is_direct and pages.follow(mover.client):
+            sink = pages.sink(load.pages, after)
             done = match.send(sink, self._shard, load.first, len(load.pages), until - time.monotonic())
         else:
             done = self._restore_through(mover.buffer(pages, self._settings.buffer_bytes), match, load, pages, after, until)

@@ -12,6 +12,7 @@ import unittest
 from orbitkv.vllm.layout import layout_of
 from orbitkv.vllm.pages import CudaPages, HostPages
 
+from .test_vllm_direct import Client
 from .test_vllm_layout import BLOCKS, LAYOUTS, views_of
 
 
@@ -85,14 +86,15 @@ class CudaPagesTest(unittest.TestCase):
                 host = HostPages(memoryview(wanted.numpy()), layout)
                 through = host.buffer(len(content))
                 through.view[:] = content
-                match = Leased((memory,))
+                client = Client(memory, memoryview(bytearray(4096)))
+                self.assertTrue(gpu.follow(client))
                 for place, pages in zip(places, ([3, 1, 2], [0, 1, 2], [4, 3, 0])):
                     host.write(pages, through)
-                    sink = gpu.sink(pages, match, gpu.mark())
+                    sink = gpu.sink(pages, gpu.mark())
                     sink.take(0, 3, memory, place)
                     sink.settle()
                     self.assertTrue(torch.equal(wanted, gpu._flat.cpu()), place)
-                match.end()
+                client.end()
                 self.assertEqual([], gpu._mappings._known)
 
     def test_a_fetch_waits_for_the_mark(self):
@@ -105,29 +107,14 @@ class CudaPagesTest(unittest.TestCase):
         memory[: layout.block_bytes] = bytes([5]) * layout.block_bytes
         torch.cuda._sleep(500_000_000)
         gpu._flat.fill_(9)
-        sink = gpu.sink([2], Leased((memory,)), gpu.mark())
+        self.assertTrue(gpu.follow(Client(memory, memoryview(bytearray(4096)))))
+        sink = gpu.sink([2], gpu.mark())
         sink.take(0, 1, memory, 0)
         sink.settle()
         torch.cuda.synchronize()
         buffer = gpu.buffer(layout.block_bytes)
         gpu.read([2], buffer, None)
         self.assertEqual(bytes([5]) * layout.block_bytes, bytes(buffer.view), "overtook what the engine wrote")
-
-
-class Leased:
-    """A match, as far as its memory is concerned."""
-
-    def __init__(self, memories):
-        self.memories = memories
-        self.calls = []
-
-    def on_end_of_memories(self, call):
-        self.calls.append(call)
-        return True
-
-    def end(self):
-        for call in self.calls:
-            call(self.memories)
 
 
 if __name__ == "__main__":

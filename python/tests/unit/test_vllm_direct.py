@@ -6,8 +6,10 @@ Method: a driver's double in host memory that copies only when the stream is wai
 import mmap
 import random
 import threading
+import time
 import unittest
 
+from orbitkv.client import Memories
 from orbitkv.vllm.direct import PIECE_BYTES, HostMemory, Mappings, address_of
 from orbitkv.vllm.layout import layout_of
 from orbitkv.vllm.pages import HostPages
@@ -134,32 +136,66 @@ class DirectTest(unittest.TestCase):
         self.assertEqual(address_of(memoryview(content)[40:]), address_of(memoryview(content)) + 40)
 
 
+class Client:
+    """A client as far as its memory is concerned."""
+
+    def __init__(self, pool=None, staging=None, taken=0, gone=False):
+        self.calls = []
+        self.taken = taken
+        self.gone = gone
+        self.memories = None if pool is None else Memories(pool, staging, lambda: self.taken, self._on_end)
+
+    def _on_end(self, call):
+        if not self.gone:
+            self.calls.append(call)
+        return not self.gone
+
+    def end(self):
+        for call in self.calls:
+            call((self.memories.pool, self.memories.staging))
+
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.005)
+
+
 class MappingsTest(unittest.TestCase):
-    def test_a_match_whose_manager_has_gone_is_not_followed(self):
-        class Gone:
-            memories = ()
-
-            def on_end_of_memories(self, call):
-                return False
-
-        self.assertFalse(Mappings(DriverDouble()).follow(Gone()))
-
-    def test_each_life_is_followed_once(self):
-        calls = []
-
-        class Lives:
-            memories = (memoryview(b"a" * 8), memoryview(b"b" * 8))
-
-            def on_end_of_memories(self, call):
-                calls.append(call)
-                return True
-
+    def test_without_a_manager_nobody_is_followed(self):
+        self.assertFalse(Mappings(DriverDouble()).follow(Client()))
+        pool, staging = memoryview(b"a" * 8), memoryview(b"b" * 8)
         mappings = Mappings(DriverDouble())
-        one, other = Lives(), Lives()
-        other.memories = (memoryview(b"c" * 8), memoryview(b"d" * 8))
-        for match in (one, one, other, one):
-            self.assertTrue(mappings.follow(match))
-        self.assertEqual(2, len(calls))
+        self.assertFalse(mappings.follow(Client(pool, staging, gone=True)))
+        self.assertEqual([], mappings._known)
+
+    def test_each_life_is_followed_once_and_let_go_at_its_end(self):
+        one = Client(memoryview(b"a" * 8), memoryview(b"b" * 8))
+        other = Client(memoryview(b"c" * 8), memoryview(b"d" * 8))
+        mappings = Mappings(DriverDouble())
+        for client in (one, one, other, one):
+            self.assertTrue(mappings.follow(client))
+        self.assertEqual([1, 1], [len(one.calls), len(other.calls)])
+        one.end()
+        self.assertEqual(2, len(mappings._known))
+        other.end()
+        self.assertEqual([], mappings._known)
+
+    def test_what_has_held_blocks_is_registered_before_a_load_comes(self):
+        with mmap.mmap(-1, 5 * PIECE_BYTES + 4096) as memory:
+            pool = memoryview(memory).toreadonly()
+            driver = DriverDouble()
+            client = Client(pool, memoryview(bytearray(4096)), taken=PIECE_BYTES + 1)
+            Mappings(driver).follow(client)
+            until(lambda: len(driver.registered) == 2)
+            client.taken = 6 * PIECE_BYTES
+            until(lambda: len(driver.registered) == 6)
+            self.assertEqual(5 * PIECE_BYTES + 4096, sum(driver.registered.values()))
+            client.end()
+            self.assertEqual({}, driver.registered)
+            until(lambda: not any(thread.name == "orbitkv-pinning" for thread in threading.enumerate()))
+            pool.release()
 
 
 if __name__ == "__main__":
