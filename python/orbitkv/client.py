@@ -16,7 +16,7 @@ import time
 import weakref
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from . import wire
 from .blocks import BlockView
@@ -37,6 +37,22 @@ _BACKOFF_SECONDS = (0.02, 0.5)
 _LOOK_SECONDS = 1.0
 
 _T = TypeVar("_T")
+
+
+class Memories(NamedTuple):
+    """Shared memory of one life of a manager, for those that let a device read it.
+
+    Attributes:
+        pool: host memory of the store, read-only.
+        staging: memory of this client, in which blocks from drives arrive.
+        pool_taken: says how many of the first bytes of the pool have held blocks.
+        on_end: has a function called with both when that manager has gone; false where it has already.
+    """
+
+    pool: memoryview
+    staging: memoryview
+    pool_taken: Callable[[], int]
+    on_end: Callable[[Callable[[Tuple[memoryview, ...]], None]], bool]
 
 
 class CacheManagerClient:
@@ -179,6 +195,12 @@ class CacheManagerClient:
         """Whether there is a manager to talk to, as far as is known."""
         life = self._life
         return life is not None and not life.is_over
+
+    @property
+    def memories(self) -> Optional["Memories"]:
+        """The shared memory of the manager that this client is connected with; None where it is not."""
+        life = self._life
+        return Memories(life.arena, life.staging, life.arena_taken, life.on_end) if life is not None else None
 
     @property
     def epoch(self) -> int:

@@ -9,7 +9,7 @@ import os
 import select
 import threading
 import time
-from typing import Deque, Dict, Tuple
+from typing import Callable, Deque, Dict, List, Tuple
 
 from . import wire
 from .channel import Channel
@@ -25,6 +25,10 @@ class Life:
     """
 
     def __init__(self, path: str, role: int, instance: str, client: str, deadline: float) -> None:
+        self._at_end: List[Callable[[Tuple[memoryview, ...]], None]] = []
+        self._ended = False
+        self._ending = threading.Lock()
+        self._arena_file = -1
         self.control = Channel(path, role, instance, client, False, deadline)
         try:
             self.transfer = Channel(path, role, instance, client, True, deadline)
@@ -37,6 +41,7 @@ class Life:
             if self.transfer.epoch != self.epoch or len(self.transfer.descriptors) != 3:
                 raise Unavailable("the manager was replaced while this client connected")
             arena, generations, staging = self.transfer.descriptors
+            self._arena_file = os.dup(arena)
             welcome = self.welcome
             self.arena = memoryview(
                 mmap.mmap(arena, welcome.arena_bytes, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
@@ -111,9 +116,29 @@ class Life:
         self.control.abandon()
         self.transfer.abandon()
 
+    def arena_taken(self) -> int:
+        """Bytes of the pool that have held blocks and so take memory; it fills from its start. 0 behind the end."""
+        with self._ending:
+            return os.fstat(self._arena_file).st_blocks * 512 if self._arena_file >= 0 else 0
+
+    def on_end(self, call: Callable[[Tuple[memoryview, ...]], None]) -> bool:
+        """Has a function called with the shared memory when this life is over; false where it is already."""
+        with self._ending:
+            if not self._ended:
+                self._at_end.append(call)
+            return not self._ended
+
     def end(self) -> None:
         self.control.close()
         self.transfer.close()
+        with self._ending:
+            self._ended = True
+            calls, self._at_end = self._at_end, []
+            if self._arena_file >= 0:
+                os.close(self._arena_file)
+            self._arena_file = -1
+        for call in calls:
+            call((self.arena, self.staging))
 
 
 def _note_late(given_up: Deque[int], frame: wire.Frame) -> None:

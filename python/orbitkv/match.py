@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple, Type
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Protocol, Tuple, Type
 
 from . import wire
 from .blocks import BlockView
@@ -178,6 +178,29 @@ class Match:
             raise OrbitKvError(
                 Code.BAD_BUFFER, f"OKV-703: {wanted} blocks of {size} bytes need {wanted * size} writable bytes"
             )
+        return self._send(_Memory(target, size, self._right_if(verify, start)), shard, start, wanted, deadline, done)
+
+    def send(
+        self,
+        sink: "Sink",
+        shard: int = 0,
+        start: int = 0,
+        count: Optional[int] = None,
+        deadline: Optional[float] = None,
+        done: bool = True,
+    ) -> int:
+        """Hands blocks, where they lie in shared memory, to whoever copies them; arguments and result are as of :meth:`restore`.
+
+        What was copied counts only as far as the result says: that is known when all of it has been read.
+        """
+        wanted = self.blocks - start if count is None else count
+        if start < 0 or wanted < 0 or start + wanted > self.blocks:
+            raise OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: blocks {start} to {start + wanted} of {self.blocks}")
+        return self._send(sink, shard, start, wanted, deadline, done)
+
+    def _send(
+        self, sink: "Sink", shard: int, start: int, wanted: int, deadline: Optional[float], done: bool
+    ) -> int:
         life = self._life
         if life is None or not self.lease:
             return 0
@@ -186,7 +209,7 @@ class Match:
         try:
             tries = _TRIES
             while restored < wanted and tries and time.monotonic() < until:
-                got = self._restore_turn(life, target, shard, start, restored, wanted - restored, verify, until)
+                got = self._send_turn(life, sink, shard, start, restored, wanted - restored, until)
                 restored += got
                 tries = _TRIES if got else tries - 1
         except _End as end:
@@ -201,45 +224,45 @@ class Match:
             self._tell(life, shard, restored, until)
         return restored
 
-    def _restore_turn(
-        self,
-        life: "Life",
-        target: memoryview,
-        shard: int,
-        start: int,
-        restored: int,
-        wanted: int,
-        verify: bool,
-        until: float,
+    def _send_turn(
+        self, life: "Life", sink: "Sink", shard: int, start: int, restored: int, wanted: int, until: float
     ) -> int:
         """Copies until something is missing; raises :class:`_End` where nothing more is to come."""
         size = self._family.block_bytes
         landing, places = self._locate(life, shard, start + restored, min(wanted, _LOCATE_BLOCKS), until)
         try:
+            runs: List[Tuple[int, int]] = []
             copied = 0
-            while copied < len(places):
+            while copied < len(places) and places[copied].kind in (wire.ARENA, wire.LANDED):
                 place = places[copied]
-                if place.kind == wire.LATER:
-                    return copied
-                if place.kind not in (wire.ARENA, wire.LANDED):
-                    raise _End(copied)
                 run = _run(places, copied, size)
-                at = (restored + copied) * size
                 if place.kind == wire.LANDED:
-                    target[at : at + run * size] = life.staging[place.offset : place.offset + run * size]
+                    sink.take(restored + copied, run, life.staging, place.offset)
                 else:
-                    source = place.segment * life.welcome.segment_bytes + place.offset
-                    target[at : at + run * size] = life.arena[source : source + run * size]
-                    if life.generations[place.segment] != place.generation:
-                        self.overtaken += run
-                        return copied  # where they are now, the manager knows
-                    if verify and not self._is_right(target, at, start + restored + copied, places[copied : copied + run]):
-                        raise _End(copied)
+                    sink.take(restored + copied, run, life.arena, place.segment * life.welcome.segment_bytes + place.offset)
+                runs.append((copied, run))
                 copied += run
+            sink.settle()
+            for first, run in runs:
+                place = places[first]
+                if place.kind == wire.LANDED:
+                    continue
+                if life.generations[place.segment] != place.generation:
+                    self.overtaken += run
+                    return first  # where they are now, the manager knows
+                if not sink.is_right(restored + first, places[first : first + run]):
+                    raise _End(first)
+            if copied < len(places) and places[copied].kind != wire.LATER:
+                raise _End(copied)
             return copied
         finally:
             if landing is not None:
                 life.ranges.give_back(*landing)
+
+    def _right_if(self, verify: bool, start: int) -> Optional[Callable[[memoryview, int, int, List[wire.Place]], bool]]:
+        if not verify:
+            return None
+        return lambda target, at, block, places: self._is_right(target, at, start + block, places)
 
     def _is_right(self, target: memoryview, at: int, block: int, places: List[wire.Place]) -> bool:
         size = self._family.block_bytes
@@ -334,6 +357,43 @@ class Match:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         self.release()
+
+
+class Sink(Protocol):
+    """Copies blocks out of shared memory."""
+
+    def take(self, block: int, count: int, memory: memoryview, start: int) -> None:
+        """Begins to copy blocks that lie back to back at ``start``; ``block`` counts from the first that was asked for."""
+
+    def settle(self) -> None:
+        """Returns when all that was begun has been read."""
+
+    def is_right(self, block: int, places: List[wire.Place]) -> bool:
+        """Whether copied blocks are what they should be, where somebody looks."""
+
+
+class _Memory:
+    """Memory of this process, back to back."""
+
+    def __init__(
+        self,
+        target: memoryview,
+        size: int,
+        right: Optional[Callable[[memoryview, int, int, List[wire.Place]], bool]],
+    ) -> None:
+        self._target = target
+        self._size = size
+        self._right = right
+
+    def take(self, block: int, count: int, memory: memoryview, start: int) -> None:
+        at = block * self._size
+        self._target[at : at + count * self._size] = memory[start : start + count * self._size]
+
+    def settle(self) -> None:
+        pass
+
+    def is_right(self, block: int, places: List[wire.Place]) -> bool:
+        return self._right is None or self._right(self._target, block * self._size, block, places)
 
 
 class _End(Exception):

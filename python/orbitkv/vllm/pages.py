@@ -6,6 +6,9 @@ import ctypes
 import logging
 from typing import Any, Optional, Protocol, Sequence
 
+from ..client import CacheManagerClient
+from ..match import Sink
+from .direct import CudaDriver, DirectSink, Mappings
 from .layout import BlockLayout
 
 _LOG = logging.getLogger("orbitkv.vllm")
@@ -38,6 +41,12 @@ class Pages(Protocol):
     def write(self, pages: Sequence[int], source: Any, after: Any) -> None:
         """Copies from a buffer into pages; the blocks are there when this returns."""
 
+    def follow(self, client: CacheManagerClient) -> bool:
+        """Makes ready to copy from the client's shared memory; whether that goes, else blocks go through a buffer."""
+
+    def sink(self, pages: Sequence[int], after: Any) -> Sink:
+        """What takes blocks from where they lie to pages, of a client that is followed."""
+
 
 class HostBuffer:
     """Plain memory."""
@@ -67,6 +76,12 @@ class HostPages:
     def mark(self) -> None:
         return None
 
+    def follow(self, client: CacheManagerClient) -> bool:
+        return False  # a copy is a copy, through the buffer or not
+
+    def sink(self, pages: Sequence[int], after: Any = None) -> Sink:
+        raise NotImplementedError("pages in host memory follow nobody")
+
     def read(self, pages: Sequence[int], into: Buffer, after: Any = None) -> None:
         memory, target, at = self._memory, into.view, 0
         for page in pages:
@@ -85,7 +100,7 @@ class HostPages:
 
 
 class CudaBuffer:
-    """Pinned memory of a bounded size: the arena itself is never pinned, however large it is.
+    """Pinned memory of a bounded size.
 
     Where the driver refuses to pin any (confidential computing, a limit on locked memory), plain memory: copies are right and slower.
     """
@@ -112,6 +127,14 @@ class CudaPages:
         self._device = flat.device
         self._out = torch.cuda.Stream(device=self._device)
         self._in = torch.cuda.Stream(device=self._device)
+        self._driver: Optional[CudaDriver] = None
+        self._mappings: Optional[Mappings] = None
+        try:
+            self._driver = CudaDriver(lambda: torch.cuda.set_device(self._device))
+        except (OSError, AttributeError) as e:
+            _LOG.warning("OrbitKV: libcuda can't be used (%s); loads are copied by the processor instead, which is slower", e)
+        else:
+            self._mappings = Mappings(self._driver)
 
     def buffer(self, size: int) -> CudaBuffer:
         return CudaBuffer(self._torch, size)
@@ -120,6 +143,22 @@ class CudaPages:
         event = self._torch.cuda.Event()
         event.record(self._torch.cuda.current_stream(self._device))
         return event
+
+    def follow(self, client: CacheManagerClient) -> bool:
+        return self._mappings is not None and self._mappings.follow(client)
+
+    def sink(self, pages: Sequence[int], after: Any) -> Sink:
+        assert self._driver is not None and self._mappings is not None, "nobody is followed"
+        self._torch.cuda.set_device(self._device)
+        if after is not None:
+            self._in.wait_event(after)
+        return DirectSink(
+            self._mappings, self._driver, self.layout, self._flat.data_ptr(), pages, self._in, self._write_plain
+        )
+
+    def _write_plain(self, to: int, data: memoryview) -> None:
+        with self._torch.cuda.stream(self._in):
+            self._flat[to : to + len(data)].copy_(self._torch.frombuffer(bytearray(data), dtype=self._torch.uint8))
 
     def read(self, pages: Sequence[int], into: CudaBuffer, after: Optional[Any]) -> None:
         self._copy(self._out, pages, into, after, True)

@@ -29,7 +29,9 @@ class Settings:
         transfer_timeout_ms: longest that one load, or one save, may take, in milliseconds.
         pinned_blocks_max: most blocks of the engine that saves hold at once; 0 is an eighth of its pool.
         buffer_bytes: memory of a worker through which blocks go, in bytes, for loads and for saves each.
-        verify_host: prove the checksum of blocks from host memory as well. The manager has compared their keys.
+        verify_host: prove the checksum of blocks from host memory as well. The manager has compared their keys. Loads then go
+            through memory of the worker.
+        direct_load: let the GPU fetch blocks from the manager's memory by itself, which is registered with CUDA for that.
     """
 
     socket: str = DEFAULT_SOCKET
@@ -40,6 +42,7 @@ class Settings:
     pinned_blocks_max: int = 0
     buffer_bytes: int = 16 << 20
     verify_host: bool = False
+    direct_load: bool = True
 
     @property
     def reads(self) -> bool:
@@ -83,6 +86,7 @@ _KEYS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "orbitkv.pinned_blocks_max": ("pinned_blocks_max", _number(0, 1 << 30)),
     "orbitkv.buffer_bytes": ("buffer_bytes", _number(1 << 16, 1 << 30)),
     "orbitkv.verify_host": ("verify_host", _truth),
+    "orbitkv.direct_load": ("direct_load", _truth),
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ..client import CacheManagerClient, FamilyHandle
 from ..family import Family
+from ..match import Match
 from .messages import Load, Report, Save, SaveReport, Step
 from .pages import Buffer, Pages
 from .scheduler import Counters, detached
@@ -106,6 +107,12 @@ class WorkerHalf:
             self._saver = _Mover("orbitkv-saves", self._connect, self._save)
         if self._loader is None and self._settings.reads:
             self._loader = _Mover("orbitkv-loads", self._connect, self._load)
+        if self._loader is not None and self._is_direct:
+            pages.follow(self._loader.client)
+
+    @property
+    def _is_direct(self) -> bool:
+        return self._settings.direct_load and not self._settings.verify_host
 
     def unregister(self) -> None:
         """Lets the pages go, before the engine unmaps them. Nothing is under way then."""
@@ -202,7 +209,18 @@ class WorkerHalf:
         match = mover.handle(self._family, load.detached).leased(load.lease, load.epoch, load.keys, load.on_drives)
         if not match:
             return 0
-        buffer = mover.buffer(pages, self._settings.buffer_bytes)
+        if self._is_direct and pages.follow(mover.client):
+            sink = pages.sink(load.pages, after)
+            done = match.send(sink, self._shard, load.first, len(load.pages), until - time.monotonic())
+        else:
+            done = self._restore_through(mover.buffer(pages, self._settings.buffer_bytes), match, load, pages, after, until)
+        with self._lock:
+            self.counters.add("overtaken_blocks", match.overtaken)
+        return done
+
+    def _restore_through(
+        self, buffer: Buffer, match: Match, load: Load, pages: Pages, after: Any, until: float
+    ) -> int:
         size = pages.layout.block_bytes
         at_once = len(buffer.view) // size
         count = len(load.pages)
@@ -223,8 +241,6 @@ class WorkerHalf:
             done += got
             if got < turn:
                 break
-        with self._lock:
-            self.counters.add("overtaken_blocks", match.overtaken)
         return done
 
     def _loaded(self, load: Load, done: int) -> None:

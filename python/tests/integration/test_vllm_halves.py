@@ -16,6 +16,7 @@ from orbitkv.vllm.scheduler import SchedulerHalf
 from orbitkv.vllm.settings import Settings
 from orbitkv.vllm.worker import WorkerHalf
 
+from ..direct_double import DirectPages
 from ..unit.test_vllm_scheduler import TOKENS, Pool, output, request
 from .manager_process import ManagerProcess
 
@@ -35,10 +36,10 @@ def family(scope="", **more):
 class Rank:
     """A worker and its pages; layers lie apart, as in the layout LBNHC."""
 
-    def __init__(self, socket, instance, of, settings, shard=0, worker_family=None):
+    def __init__(self, socket, instance, of, settings, shard=0, worker_family=None, pages=HostPages):
         self.memory = bytearray(LAYERS * BLOCKS * PAGE)
         views = [View(f"layer.{i}", i * BLOCKS * PAGE, (BLOCKS, PAGE), (PAGE, 1), 1) for i in range(LAYERS)]
-        self.pages = HostPages(memoryview(self.memory), layout_of(views, BLOCKS, len(self.memory)))
+        self.pages = pages(memoryview(self.memory), layout_of(views, BLOCKS, len(self.memory)))
         self.shard = shard
         self.half = WorkerHalf(
             lambda: connected(socket, instance, "worker"), worker_family or of, settings, shard
@@ -68,7 +69,7 @@ def connected(socket, instance, role):
 class Engine:
     """A scheduler's half, ranks, and just enough of an engine around them."""
 
-    def __init__(self, manager, instance="e", ranks=1, settings=Settings(timeout_ms=10_000, buffer_bytes=1 << 16), **more):
+    def __init__(self, manager, instance="e", ranks=1, settings=Settings(timeout_ms=10_000, buffer_bytes=1 << 16), pages=HostPages, **more):
         of = family(tp_size=ranks, **more)
         self.pool = Pool(BLOCKS)
         self.half = SchedulerHalf(connected(manager.socket, instance, "scheduler"), of, settings, ranks)
@@ -76,7 +77,7 @@ class Engine:
         self.half.bind_pool(self.pool)
         self.half._pays = lambda lookup, blocks: True  # this engine computes a block in no time
         self.half._pinned_blocks_max = BLOCKS
-        self.ranks = [Rank(manager.socket, instance, of, settings, rank) for rank in range(ranks)]
+        self.ranks = [Rank(manager.socket, instance, of, settings, rank, pages=pages) for rank in range(ranks)]
         self.next = 0
 
     def serve(self, tokens, prompt=0, salt=""):
@@ -201,6 +202,29 @@ class HalvesTest(unittest.TestCase):
         moved = other.ranks[0].half.take_counters()
         self.assertEqual(20 * LAYERS * PAGE, moved["load_bytes"])
         self.assertEqual((5 + 10) * LAYERS * PAGE, moved["save_bytes"])
+
+    def test_a_gpu_fetches_blocks_by_itself(self):
+        """And lets a manager's memory go when that has gone."""
+        one, other = self.engine("one", pages=DirectPages), self.engine("other", pages=DirectPages)
+        self.assertEqual(0, one.serve(40))
+        self.assertEqual(10, other.serve(40))
+        self.assertEqual(10, other.serve(62))
+        driver = other.ranks[0].pages.driver
+        self.assertGreaterEqual(driver.copies, 20)
+        self.assertTrue(driver.registered)
+        self.assertEqual(20 * LAYERS * PAGE, other.ranks[0].half.take_counters()["load_bytes"])
+        self.written()
+        self.manager.kill()
+        until = time.monotonic() + SECONDS
+        while driver.registered:
+            self.assertLess(time.monotonic(), until, "memory of a manager that has gone is still registered")
+            time.sleep(0.01)
+        self.manager.start()
+        for half in (other.half._client, other.ranks[0].half._saver.client, other.ranks[0].half._loader.client):
+            self.assertTrue(half.wait_connected(30))
+        self.assertEqual(15, other.serve(62), "from the drive, through memory of the connection")
+        self.assertTrue(driver.registered)
+        self.assertEqual(0, other.ranks[0].pages.slow)
 
     def test_ranks_have_shards_of_their_own(self):
         """And a block that one rank lacks is nobody's hit: number 42, ranks that disagree."""
