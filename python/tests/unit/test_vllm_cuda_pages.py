@@ -107,7 +107,9 @@ class CudaPagesTest(unittest.TestCase):
         memory[: layout.block_bytes] = bytes([5]) * layout.block_bytes
         torch.cuda._sleep(500_000_000)
         gpu._flat.fill_(9)
-        self.assertTrue(gpu.follow(Client(memory, memoryview(bytearray(4096)))))
+        client = Client(memory, memoryview(bytearray(4096)))
+        self.addCleanup(client.end)
+        self.assertTrue(gpu.follow(client))
         sink = gpu.sink([2], gpu.mark())
         sink.take(0, 1, memory, 0)
         sink.settle()

@@ -183,6 +183,7 @@ class MappingsTest(unittest.TestCase):
         self.assertEqual([], mappings._known)
 
     def test_what_has_held_blocks_is_registered_before_a_load_comes(self):
+        others = set(threading.enumerate())
         with mmap.mmap(-1, 5 * PIECE_BYTES + 4096) as memory:
             pool = memoryview(memory).toreadonly()
             driver = DriverDouble()
@@ -194,7 +195,7 @@ class MappingsTest(unittest.TestCase):
             self.assertEqual(5 * PIECE_BYTES + 4096, sum(driver.registered.values()))
             client.end()
             self.assertEqual({}, driver.registered)
-            until(lambda: not any(thread.name == "orbitkv-pinning" for thread in threading.enumerate()))
+            until(lambda: not set(threading.enumerate()) - others)
             pool.release()
 
 

@@ -129,7 +129,7 @@ class CommandsTest {
                     Set.of(name),
                     Main.commandLine(name, "--help").getSubcommands().keySet());
         });
-        assertEquals(17, Main.commandLine("unknown").getSubcommands().size());
+        assertEquals(18, Main.commandLine("unknown").getSubcommands().size());
     }
 
     @Test
