@@ -29,7 +29,8 @@ import picocli.CommandLine.Option;
 final class RestartChild implements Callable<Integer> {
     static final int PROMPT_BLOCKS = 256;
     private static final long SYNC_MILLIS = 60_000;
-    private static final long PACE_NANOS = 1_000_000;
+    private static final long SECOND_NANOS = 1_000_000_000;
+    private static final long LOOK_NANOS = 5_000_000;
     private static final long NANOS_MAX = 60_000_000_000L;
 
     @Mixin
@@ -52,6 +53,9 @@ final class RestartChild implements Callable<Integer> {
 
     @Option(names = "--launched")
     private long launchedNanos;
+
+    @Option(names = "--rate", defaultValue = "1000")
+    private int ratePerSecond;
 
     @Option(names = "--fill")
     private boolean isFilling;
@@ -126,13 +130,17 @@ final class RestartChild implements Callable<Integer> {
         Blocks source = Blocks.of(store.allocate(blockBytes));
         SaveResult result = new SaveResult();
         while (store.openReport().fill() == FillState.FILLING) {
+            if (ratePerSecond == 0) {
+                LockSupport.parkNanos(LOOK_NANOS);
+                continue;
+            }
             hits += query(store, family, random.nextInt(prompts)) > 0 ? 1 : 0;
             queries++;
             keys.set("new-" + launchedNanos + "-" + queries, 1);
             long began = System.nanoTime();
             save(store, family, source, 0, 1, result);
             saves.recordValue(Math.min(NANOS_MAX, System.nanoTime() - began));
-            LockSupport.parkNanos(PACE_NANOS);
+            LockSupport.parkNanos(SECOND_NANOS / ratePerSecond);
         }
         long cpuNanos = ProcessHandle.current()
                 .info()

@@ -24,10 +24,11 @@ import picocli.CommandLine.Option;
                 "Fills a store in a process of its own, kills that with SIGKILL, and opens the store again in fresh"
                         + " processes, each of which is killed too. Files of the log are read past the page cache (O_DIRECT); the"
                         + " catalog's file is dropped from it with dd before each opening. While the index fills, the process asks for"
-                        + " a random prompt and saves a block once a millisecond.")
+                        + " random prompts and saves blocks (--rate).")
 final class RestartCommand implements Callable<Integer> {
     private static final double MILLI = 1e6;
     private static final double BOUND_NANOS_A_BLOCK = 500;
+    private static final int RATE_MAX = 100_000;
 
     @Mixin
     private BenchOptions place;
@@ -69,6 +70,14 @@ final class RestartCommand implements Callable<Integer> {
             defaultValue = "3",
             description = "Openings, 1 to 100. Default: ${DEFAULT-VALUE}.")
     private int openings;
+
+    @Option(
+            names = "--rate",
+            paramLabel = "<n>",
+            defaultValue = "1000",
+            description = "Prompts asked for, and blocks saved, a second while the index fills, 0 to 100000; they share the"
+                    + " cores with the fill. Default: ${DEFAULT-VALUE}.")
+    private int rate;
 
     @Option(names = "--clean", description = "Stop each process cleanly instead, so that the snapshot is loaded.")
     private boolean isClean;
@@ -114,9 +123,9 @@ final class RestartCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         common.apply();
-        if (openings < 1 || openings > 100 || blocks < RestartChild.PROMPT_BLOCKS) {
-            throw place.bad("--openings is " + openings + " and --blocks is " + blocks
-                    + "; give 1 to 100, and at least " + RestartChild.PROMPT_BLOCKS);
+        if (openings < 1 || openings > 100 || blocks < RestartChild.PROMPT_BLOCKS || rate < 0 || rate > RATE_MAX) {
+            throw place.bad("--openings is " + openings + ", --blocks " + blocks + " and --rate " + rate
+                    + "; give 1 to 100, at least " + RestartChild.PROMPT_BLOCKS + ", and 0 to " + RATE_MAX);
         }
         Path folder = Files.createTempDirectory(place.folder(), "orbitkv-restart-");
         try {
@@ -151,6 +160,7 @@ final class RestartCommand implements Callable<Integer> {
                 "--pool=" + poolBytes,
                 "--block-bytes=" + blockBytes,
                 "--prompts=" + blocks / RestartChild.PROMPT_BLOCKS,
+                "--rate=" + rate,
                 "--launched=" + System.nanoTime()));
         arguments.addAll(more);
         if (isClean) {
