@@ -57,7 +57,9 @@ final class ChildJvm implements AutoCloseable {
         command.add("@" + flagFile("jvm.process"));
         String archive = System.getProperty(ARCHIVE);
         if (archive != null) {
-            command.addAll(List.of("-XX:SharedArchiveFile=" + archive, "-Xlog:disable", "-Xlog:all=error:stderr"));
+            String quiet = "-Xlog:cds=off,cds+dynamic=off,class+path=off"
+                    + (Runtime.version().feature() < 25 ? "" : ",aot=off");
+            command.addAll(List.of("-XX:SharedArchiveFile=" + archive, quiet));
         }
         command.add("-Dorbitkv.home=" + home());
         for (String name : PASSED_ON) {
