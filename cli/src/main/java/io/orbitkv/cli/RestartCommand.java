@@ -75,8 +75,9 @@ final class RestartCommand implements Callable<Integer> {
             names = "--rate",
             paramLabel = "<n>",
             defaultValue = "1000",
-            description = "Prompts asked for, and blocks saved, a second while the index fills, 0 to 100000; they share the"
-                    + " cores with the fill. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Prompts asked for, and blocks saved, a second while the index fills, 0 to 100000; they share the"
+                            + " cores with the fill. Default: ${DEFAULT-VALUE}.")
     private int rate;
 
     @Option(names = "--clean", description = "Stop each process cleanly instead, so that the snapshot is loaded.")
