@@ -45,6 +45,7 @@ class ManagerTest(unittest.TestCase):
         """The last lines of ``bin/orbitkv``, word by word: whatever it gives the JVM, the package gives as well."""
         script = (ROOT / "bin/orbitkv").read_text()
         last = script[script.rindex("exec ") :].replace("\\\n", " ").replace('"', "").split()
+        last.remove("${archived[@]}")  # classes that the checkout's Java has archived; a package has none
         (self.home / "bin").mkdir(parents=True)
         for name in ("jvm.25", "jvm.process"):
             (self.home / "bin" / name).touch()
