@@ -115,6 +115,7 @@ class Life:
         """In a forked process: see :meth:`Channel.abandon`."""
         self.control.abandon()
         self.transfer.abandon()
+        self._close_arena_file()  # without the lock, which a thread may have held that this process has not
 
     def arena_taken(self) -> int:
         """Bytes of the pool that have held blocks and so take memory; it fills from its start. 0 behind the end."""
@@ -134,11 +135,14 @@ class Life:
         with self._ending:
             self._ended = True
             calls, self._at_end = self._at_end, []
-            if self._arena_file >= 0:
-                os.close(self._arena_file)
-            self._arena_file = -1
+            self._close_arena_file()
         for call in calls:
             call((self.arena, self.staging))
+
+    def _close_arena_file(self) -> None:
+        file, self._arena_file = self._arena_file, -1
+        if file >= 0:
+            os.close(file)
 
 
 def _note_late(given_up: Deque[int], frame: wire.Frame) -> None:

@@ -218,6 +218,7 @@ class SharedManagerTest(unittest.TestCase):
         keys = keys_of(12, 2)
         self.chat.save(keys, payload(keys))
         held = self.chat.query(keys)
+        life = self.client._life
         child = os.fork()
         if child == 0:
             code = 1
@@ -227,6 +228,7 @@ class SharedManagerTest(unittest.TestCase):
                 with self.chat.query(keys) as match:
                     into = bytearray(2 * BLOCK_BYTES)
                     code = 0 if (old, match.restore(into)) == (0, 2) and into == payload(keys) else 2
+                code = code if life._arena_file < 0 else 3  # the parent's pool would stay in memory for this process
             finally:
                 os._exit(code)
         for _ in range(200):  # beside the child, on the parent's connection
