@@ -170,10 +170,8 @@ class Match:
             How many blocks are there. What lies behind them in ``into`` is unspecified.
         """
         size = self._family.block_bytes
-        wanted = self.blocks - start if count is None else count
         target = memoryview(into).cast("B")
-        if start < 0 or wanted < 0 or start + wanted > self.blocks:
-            raise OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: blocks {start} to {start + wanted} of {self.blocks}")
+        wanted = self._wanted(start, count)
         if target.readonly or len(target) < wanted * size:
             raise OrbitKvError(
                 Code.BAD_BUFFER, f"OKV-703: {wanted} blocks of {size} bytes need {wanted * size} writable bytes"
@@ -193,10 +191,13 @@ class Match:
 
         What was copied counts only as far as the result says: that is known when all of it has been read.
         """
+        return self._send(sink, shard, start, self._wanted(start, count), deadline, done)
+
+    def _wanted(self, start: int, count: Optional[int]) -> int:
         wanted = self.blocks - start if count is None else count
         if start < 0 or wanted < 0 or start + wanted > self.blocks:
             raise OrbitKvError(Code.BAD_ARGUMENT, f"OKV-702: blocks {start} to {start + wanted} of {self.blocks}")
-        return self._send(sink, shard, start, wanted, deadline, done)
+        return wanted
 
     def _send(
         self, sink: "Sink", shard: int, start: int, wanted: int, deadline: Optional[float], done: bool

@@ -50,7 +50,7 @@ class ManagerTest {
         return folder.resolve("m.sock").toString();
     }
 
-    private static Family family(int blockBytes) {
+    static Family family(int blockBytes) {
         return Family.builder()
                 .modelId("test")
                 .fingerprint("test")

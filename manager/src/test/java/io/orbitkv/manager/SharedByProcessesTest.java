@@ -2,17 +2,13 @@ package io.orbitkv.manager;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.orbitkv.index.Family;
 import io.orbitkv.index.KeyChain;
 import io.orbitkv.nativeio.ErrorCode;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -71,21 +67,8 @@ class SharedByProcessesTest {
     }
 
     private Process start(String socket) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin/java").toString(),
-                "@" + ROOT.resolve("bin/jvm." + (Runtime.version().feature() < 24 ? 17 : 25)),
-                "-Xmx256m",
-                "-XX:+UseSerialGC",
-                "-cp",
-                System.getProperty("java.class.path"),
-                ManagerChild.class.getName(),
-                socket,
-                folder.resolve("data").toString()));
-        Process child = new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-        assertTrue(line(child).startsWith("serving "));
-        return child;
+        return JavaChild.start(
+                "serving ", ManagerChild.class, socket, folder.resolve("data").toString());
     }
 
     /** What Python's own tests do in another process, with the same keys and bytes. */
@@ -98,14 +81,9 @@ class SharedByProcessesTest {
                 .redirectError(ProcessBuilder.Redirect.INHERIT);
         builder.environment().put("PYTHONDONTWRITEBYTECODE", "1");
         Process child = builder.start();
-        String said = line(child);
+        String said = JavaChild.line(child);
         assertEquals(0, child.waitFor());
         return said;
-    }
-
-    private static String line(Process child) throws IOException {
-        return String.valueOf(
-                new BufferedReader(new InputStreamReader(child.getInputStream(), StandardCharsets.UTF_8)).readLine());
     }
 
     private static Family family() {

@@ -4,14 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.orbitkv.index.Family;
 import io.orbitkv.kit.Gen;
 import io.orbitkv.kit.Seed;
 import io.orbitkv.nativeio.Machine;
 import io.orbitkv.store.StoreOptions;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
@@ -35,7 +32,6 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(300)
 class StoppedClientTest {
-    private static final Path ROOT = Path.of(System.getProperty("orbitkv.root"));
     private static final int POOL_MIB = 128;
     private static final long POOL_BYTES = (long) POOL_MIB << 20;
     private static final int BLOCK_BYTES = 65_536;
@@ -78,7 +74,7 @@ class StoppedClientTest {
             assertEquals(stopped.pid(), manager.pool().formerPid());
             assertEquals(POOL_BYTES / 16, manager.store().usablePoolBytes());
             try (JavaClient client = new JavaClient(socket, "old")) {
-                int family = client.open(family());
+                int family = client.open(ManagerTest.family(BLOCK_BYTES));
                 await(() -> client.query(family, saved, 1) == BLOCKS, "what was saved before the kill is not found");
                 assertArrayEquals(payload(saved), client.restore(family, saved, BLOCK_BYTES));
             }
@@ -141,7 +137,7 @@ class StoppedClientTest {
     private byte[] saveMuch(String socket) {
         byte[] keys = new byte[BLOCKS * Wire.KEY_BYTES];
         try (JavaClient client = new JavaClient(socket, "saves")) {
-            int family = client.open(family());
+            int family = client.open(ManagerTest.family(BLOCK_BYTES));
             for (long bytes = 0; bytes < POOL_BYTES * 3 / 2; bytes += BLOCKS * BLOCK_BYTES) {
                 for (int i = 0; i < keys.length; i++) {
                     keys[i] = (byte) gen.nextLong();
@@ -160,20 +156,6 @@ class StoppedClientTest {
         return bytes;
     }
 
-    private static Family family() {
-        return Family.builder()
-                .modelId("test")
-                .fingerprint("test")
-                .tokenizerDigest(new byte[] {1})
-                .kvDtype("bf16")
-                .layout(new byte[] {1})
-                .blockBytes(BLOCK_BYTES)
-                .blockTokens(16)
-                .engine("test")
-                .hash("test", "")
-                .build();
-    }
-
     private static String get(Manager manager, String page) throws Exception {
         URI uri = URI.create("http://127.0.0.1:" + manager.httpPort() + page);
         return HttpClient.newHttpClient()
@@ -182,22 +164,8 @@ class StoppedClientTest {
     }
 
     private Process start(String says, Class<?> main, String... arguments) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin/java").toString(),
-                "@" + ROOT.resolve("bin/jvm." + (Runtime.version().feature() < 24 ? 17 : 25)),
-                "-Xmx256m",
-                "-XX:+UseSerialGC",
-                "-cp",
-                System.getProperty("java.class.path"),
-                main.getName()));
-        command.addAll(List.of(arguments));
-        Process child = new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
+        Process child = JavaChild.start(says, main, arguments);
         children.add(child);
-        String said =
-                new BufferedReader(new InputStreamReader(child.getInputStream(), StandardCharsets.UTF_8)).readLine();
-        assertTrue(said != null && said.startsWith(says), said);
         return child;
     }
 
