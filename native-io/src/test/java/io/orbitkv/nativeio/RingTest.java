@@ -16,7 +16,6 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -469,31 +468,6 @@ abstract class RingTest {
             for (StorageFile one : open) {
                 one.close();
             }
-        }
-    }
-
-    @Test
-    void aThousandRingsLeaveNothingBehind() throws IOException {
-        long bytes = MemoryPurpose.totalBytes();
-        ring(folder, 8).close();
-        long descriptors = descriptors();
-        for (int i = 0; i < 1000; i++) {
-            try (IoRing ring = ring(folder, 8)) {
-                if (i % 2 == 0) {
-                    ring.register(memory);
-                    ring.read(file, 0, memory, 0, PAGE, 0);
-                    ring.wakeup();
-                    drain(ring, (token, result) -> assertEquals(PAGE, result));
-                }
-            }
-        }
-        assertEquals(bytes, MemoryPurpose.totalBytes());
-        assertEquals(descriptors, descriptors());
-    }
-
-    private static long descriptors() throws IOException {
-        try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
-            return all.count();
         }
     }
 
