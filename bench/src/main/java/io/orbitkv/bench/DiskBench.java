@@ -16,12 +16,20 @@ import java.util.function.DoubleSupplier;
  *
  * <p>Both sides use io_uring with direct I/O, registered files and equally many transfers in flight. All files were
  * written before; memory lies on huge pages on both sides or on neither. A restore also checks every byte it read, a save
- * also copies and checksums every byte it writes: that is what the store is asked for, and its CPU time shows it.
+ * also copies and checksums every byte it writes: that is what the store is asked for, and its CPU time shows it. What the
+ * drive gives while a core does only that is measured too, as a second floor.
  */
 public final class DiskBench {
     private static final int DEPTH = 32;
     private static final int WARM_UPS = 2;
     private static final int SINGLES = 64;
+
+    // The sides of a round, in turns.
+    private static final int FIO = 0;
+    private static final int FIO_BESIDE_WORK = 1;
+    private static final int STORE = 2;
+    private static final int SIDES = 3;
+
     private static final long PROBE_BYTES = 64L << 20;
     private static final double GIB = 1L << 30;
 
@@ -70,9 +78,9 @@ public final class DiskBench {
         int blockBytes = settings.blockBytes();
         try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
             store.fill();
-            compare("write", store, store::save, fio, Fio.Work.WRITE, blockBytes);
+            compare("write", store, store::save, fio, Fio.Work.WRITE, ByteWork.Kind.COPY_AND_CHECK, blockBytes);
             store.saveCold(false);
-            compare("restore", store, store::restore, fio, Fio.Work.READ, blockBytes);
+            compare("restore", store, store::restore, fio, Fio.Work.READ, ByteWork.Kind.CHECK, blockBytes);
             single(store);
         }
     }
@@ -82,43 +90,89 @@ public final class DiskBench {
         try (DiskStore store = new DiskStore(settings, blockBytes, DEPTH, hugePages)) {
             store.fill();
             store.saveCold(true);
-            compare("random restore", store, store::restore, fio, Fio.Work.RANDOM_READ, blockBytes);
+            compare(
+                    "random restore",
+                    store,
+                    store::restore,
+                    fio,
+                    Fio.Work.RANDOM_READ,
+                    ByteWork.Kind.CHECK,
+                    blockBytes);
         }
     }
 
-    private void compare(String what, DiskStore store, DoubleSupplier work, Fio fio, Fio.Work same, int blockBytes) {
+    /**
+     * The store, fio, and fio beside a core that does with equally many bytes what the store does with its own: the last
+     * shows what the machine leaves of its drive to anybody who looks at the bytes.
+     */
+    private void compare(
+            String what,
+            DiskStore store,
+            DoubleSupplier work,
+            Fio fio,
+            Fio.Work same,
+            ByteWork.Kind beside,
+            int blockBytes) {
         int rounds = settings.rounds();
         double[] ours = new double[rounds];
-        double[] theirs = new double[rounds];
-        double oursCpuNanos = 0;
-        double theirsCpuNanos = 0;
-        boolean fioHuge = true;
+        double[] alone = new double[rounds];
+        double[] loaded = new double[rounds];
+        double[] cpuNanos = new double[SIDES];
+        double pace = 0;
+        boolean aloneHuge = true;
+        boolean loadedHuge = true;
         for (int round = -WARM_UPS; round < rounds; round++) {
             settings.progress().accept(what + ", blocks of " + blockBytes + " bytes: round " + round);
             int slot = Math.max(round, 0);
-            for (int step = 0; step < 2; step++) {
-                if (Math.floorMod(step + round, 2) == 0) {
+            int counted = round < 0 ? 0 : 1;
+            for (int step = 0; step < SIDES; step++) {
+                int side = (step + round + WARM_UPS) % SIDES;
+                if (side == FIO) {
                     Fio.Run run = fio.run(same, blockBytes, DEPTH, hugePages);
-                    theirs[slot] = run.nanos() / run.bytes() * blockBytes;
-                    theirsCpuNanos += round < 0 ? 0 : run.cpuNanos();
-                    fioHuge &= isHuge(run);
+                    alone[slot] = run.nanos() / run.bytes() * blockBytes;
+                    pace = alone[slot];
+                    cpuNanos[side] += counted * run.cpuNanos();
+                    aloneHuge &= isHuge(run);
+                } else if (side == FIO_BESIDE_WORK) {
+                    ByteWork bytes = store.work(beside, pace);
+                    Fio.Run run = fio.run(same, blockBytes, DEPTH, hugePages);
+                    ByteWork.Done done = bytes.stop();
+                    loaded[slot] = Math.max(done.blockNanos(), run.nanos() / run.bytes() * blockBytes);
+                    cpuNanos[side] += counted * (run.cpuNanos() + done.busyNanos() * run.bytes() / blockBytes);
+                    loadedHuge &= isHuge(run);
                 } else {
                     long cpu = process.getProcessCpuTime();
                     ours[slot] = work.getAsDouble();
-                    oursCpuNanos += round < 0 ? 0 : process.getProcessCpuTime() - cpu;
+                    cpuNanos[side] += counted * (process.getProcessCpuTime() - cpu);
                 }
             }
         }
         String floor = "fio " + same.label();
-        double gibibytes = rounds * settings.roundBytes() / GIB;
-        rows.add(new DiskRow(
+        String loadedFloor = floor + " + " + beside.label();
+        double cpu = cpuNanos[STORE];
+        rows.add(row(what, store, blockBytes, ours, floor, alone, cpu, cpuNanos[FIO], aloneHuge));
+        rows.add(row(what, store, blockBytes, ours, loadedFloor, loaded, cpu, cpuNanos[FIO_BESIDE_WORK], loadedHuge));
+    }
+
+    private DiskRow row(
+            String what,
+            DiskStore store,
+            int blockBytes,
+            double[] ours,
+            String floor,
+            double[] theirs,
+            double storeCpuNanos,
+            double floorCpuNanos,
+            boolean floorHuge) {
+        double gibibytes = settings.rounds() * settings.roundBytes() / GIB;
+        return new DiskRow(
                 BenchRow.of(what, floor, blockBytes, store.blocksPerCall(), ours, theirs),
                 BenchRow.ofFloor(floor, blockBytes, 1, theirs),
                 DEPTH,
-                oursCpuNanos / 1e9 / gibibytes,
-                theirsCpuNanos / 1e9 / gibibytes,
+                storeCpuNanos / 1e9 / gibibytes,
+                floorCpuNanos / 1e9 / gibibytes,
                 pages(store.isOnHugePages()),
-                pages(fioHuge)));
+                pages(floorHuge));
     }
 
     private void single(DiskStore store) {

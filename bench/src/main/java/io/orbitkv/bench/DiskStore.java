@@ -107,6 +107,13 @@ final class DiskStore implements AutoCloseable {
         return promptBlocks;
     }
 
+    /** Starts what this store does with each block beside its transfer, on memory like its own. */
+    ByteWork work(ByteWork.Kind kind, double paceNanos) {
+        return kind == ByteWork.Kind.CHECK
+                ? ByteWork.start(kind, target, target, blockBytes, paceNanos)
+                : ByteWork.start(kind, source, target, blockBytes, paceNanos);
+    }
+
     /** Saves a round's bytes as new prompts, eight at once, and waits until all is written; nanoseconds of a block. */
     double save() {
         int count = prompts * promptBlocks / PROMPTS_AT_ONCE;

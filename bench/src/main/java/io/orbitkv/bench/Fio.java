@@ -192,7 +192,7 @@ final class Fio {
         return seen;
     }
 
-    private static OrbitKvException interrupted(InterruptedException e) {
+    static OrbitKvException interrupted(InterruptedException e) {
         Thread.currentThread().interrupt();
         return new OrbitKvException(ErrorCode.CHILD_PROCESS, "interrupted while fio ran; run it again", e);
     }

@@ -259,7 +259,7 @@ public final class KvStore implements AutoCloseable {
             places = new HostPlaces(index, host, nvme, counters, admission);
             promoter = new Promoter(writerLock, index, host, mover, counters);
             followPool();
-            RestoreEstimate estimate = new RestoreEstimate();
+            RestoreEstimate estimate = new RestoreEstimate(nvme);
             queries = new QueryPath(index, nvme, leases, counters, admission, estimate, options.queryBlocksMax());
             restores = new RestorePath(
                     index,

@@ -2,6 +2,8 @@ package io.orbitkv.store;
 
 import io.orbitkv.index.Match;
 import io.orbitkv.nativeio.Tier;
+import io.orbitkv.tiers.Drives;
+import io.orbitkv.tiers.LearnedCost;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -9,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * Estimates what a restore will take, from what restores took and the reads that are under way.
  *
  * <p>There are three paths: copies out of host memory, reads of one or two blocks, and batches of more. Reads of others that are in flight are waited for first, so they count as if they were the
- * restore's own.
+ * restore's own; so is a flush that is under way.
  *
  * <p>Copies of few blocks take 3 µs or 30, by how warm the caches and how compiled the code is. The query that asks meets
  * the same, so its own time tells: its {@link #pace}.
@@ -33,12 +35,17 @@ final class RestoreEstimate {
     private static final double PACE_MIN = 0.2;
 
     // Where nothing was measured yet: memory copies at 7 GB/s, a drive that answers in 0.1 ms and gives 1.6 GB/s.
-    private final RestoreCost host = new RestoreCost(2_000, 500, 0.15);
-    private final RestoreCost few = new RestoreCost(10_000, 90_000, 0.6);
-    private final RestoreCost batch = new RestoreCost(200_000, 5_000, 0.6);
+    private final LearnedCost host = new LearnedCost(2_000, 500, 0.15);
+    private final LearnedCost few = new LearnedCost(10_000, 90_000, 0.6);
+    private final LearnedCost batch = new LearnedCost(200_000, 5_000, 0.6);
 
+    private final Drives nvme;
     private final AtomicInteger readsInFlight = new AtomicInteger();
     private final AtomicLong bytesInFlight = new AtomicLong();
+
+    RestoreEstimate(Drives nvme) {
+        this.nvme = nvme;
+    }
 
     /** Where the blocks of a match lie, by the path that a restore of it would take. Reused; not thread-safe. */
     static final class Paths {
@@ -112,7 +119,7 @@ final class RestoreEstimate {
             nanos += batch.nanos(paths.batchTurns, paths.batchBlocks, (double) paths.batchBlocks * blockBytes);
         }
         if (nanos > 0) {
-            nanos += batch.nanos(0, readsInFlight.get(), bytesInFlight.get());
+            nanos += batch.nanos(0, readsInFlight.get(), bytesInFlight.get()) + nvme.flushNanosLeft();
         }
         return nanos;
     }
@@ -122,6 +129,7 @@ final class RestoreEstimate {
         int reads = work.readCount;
         long bytes = (long) reads * work.paddedBytes;
         work.readsNoted = reads;
+        work.flushNanosBefore = nvme.flushNanosLeft();
         work.readsBefore = readsInFlight.getAndAdd(reads);
         work.bytesBefore = bytesInFlight.getAndAdd(bytes);
     }
@@ -153,11 +161,18 @@ final class RestoreEstimate {
 
     private void learnReads(Workspace work, int reads, long nanos) {
         double bytes = (double) reads * work.blockBytes;
-        if (reads > FEW_BLOCKS_MAX) {
-            batch.learn(1, reads + (double) work.readsBefore, bytes + work.bytesBefore, nanos);
+        boolean isBatch = reads > FEW_BLOCKS_MAX;
+        LearnedCost cost = isBatch ? batch : few;
+        double flush = work.flushNanosBefore;
+        if (flush > cost.nanos(1, reads, bytes)) {
+            return; // most of what was measured is the flush
+        }
+        long unflushed = Math.max(nanos / 2, nanos - (long) flush);
+        if (isBatch) {
+            batch.learn(1, reads + (double) work.readsBefore, bytes + work.bytesBefore, unflushed);
         } else {
             double queued = batch.nanos(0, work.readsBefore, work.bytesBefore);
-            few.learn(1, reads, bytes, Math.max(nanos / 2, nanos - (long) queued));
+            few.learn(1, reads, bytes, Math.max(unflushed / 2, unflushed - (long) queued));
         }
     }
 }

@@ -68,6 +68,9 @@ final class Workspace implements AutoCloseable {
     int readsBefore;
     long bytesBefore;
 
+    /** What a flush that was under way then was expected to take still. */
+    double flushNanosBefore;
+
     /** Reads of the turn that stand among those in flight. */
     int readsNoted;
 

@@ -281,6 +281,15 @@ public final class Drives implements AutoCloseable {
         of(extent).unpin(extent);
     }
 
+    /** Nanoseconds for which reads of some drive are expected to wait behind a flush that is under way; 0 where none is. */
+    public double flushNanosLeft() {
+        double left = 0;
+        for (NvmeTier log : logs) {
+            left = Math.max(left, log.flushNanosLeft());
+        }
+        return left;
+    }
+
     // ---- positions and numbers: any thread ----
 
     /** Every block offered up to here is in the log, or was given up ({@link #hasLost}). */

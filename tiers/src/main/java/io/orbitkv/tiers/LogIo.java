@@ -53,8 +53,11 @@ final class LogIo implements AutoCloseable {
 
     private volatile boolean wasRead;
 
+    private final FlushClock flushes = new FlushClock();
+
     // The agent's.
     private boolean[] isWrite;
+    private boolean[] isFlush;
     private int writeDepth;
     private int writesInFlight;
     private boolean isReadFrom;
@@ -103,6 +106,7 @@ final class LogIo implements AutoCloseable {
         writeDepth = Math.max(1, opened.depth() - readDepth);
         inFlight = new InFlight(opened.depth());
         isWrite = new boolean[opened.depth()];
+        isFlush = new boolean[opened.depth()];
         owed = new long[opened.depth()];
         ring = opened;
     }
@@ -156,6 +160,8 @@ final class LogIo implements AutoCloseable {
         int slot = begin(token, Math.min(unflushedBytes, FLUSHED_BYTES_MAX));
         boolean taken = submitted(slot, slot >= 0 && ring.flush(files[file], slot));
         if (taken) {
+            isFlush[slot] = true;
+            flushes.begun(unflushedBytes, clock.nanoTime());
             unflushedBytes = 0; // of all files: one drive, one cache
         }
         return taken;
@@ -208,8 +214,18 @@ final class LogIo implements AutoCloseable {
             isWrite[number] = false;
             writesInFlight--;
         }
+        long now = clock.nanoTime();
+        if (isFlush[number]) {
+            isFlush[number] = false;
+            flushes.ended(now);
+        }
         settle(number);
-        return inFlight.end(number, clock.nanoTime());
+        return inFlight.end(number, now);
+    }
+
+    /** See {@link FlushClock#leftNanos}. Any thread. */
+    double flushNanosLeft(long nowNanos) {
+        return flushes.leftNanos(nowNanos);
     }
 
     /** How long the oldest transfer has been under way, 0 when none is. Any thread. */

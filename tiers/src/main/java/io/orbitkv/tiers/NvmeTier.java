@@ -352,6 +352,11 @@ public final class NvmeTier implements Agent, AutoCloseable {
         return context.failure();
     }
 
+    /** Nanoseconds for which a read is expected to wait behind a flush that is under way; 0 where none is. Any thread. */
+    double flushNanosLeft() {
+        return context.io.flushNanosLeft(clock.nanoTime());
+    }
+
     /** What the log has done. Any thread. */
     public NvmeCounters counters() {
         return context.counters;

@@ -246,6 +246,26 @@ class DriveFaultTest {
         }
     }
 
+    @Test
+    void readersAreToldOfAFlushWhileItIsUnderWay() {
+        try (Run run = new Run(Seed.of(DriveFaultTest.class), 64 << 10, 16, Durability.WRITTEN)) {
+            LogRig rig = run.rig;
+            assertTrue(rig.save(0, 4000, run.gen));
+            rig.drain();
+            assertEquals(0, rig.log.flushNanosLeft(), "nothing flushes");
+            run.folder.faults().slowerNanos(SECOND / 10);
+            rig.log.requestFlush();
+            int told = 0;
+            for (int i = 0; rig.log.durablePosition() < rig.lastPosition; i++) {
+                assertTrue(i < 10_000, "never durable");
+                run.step();
+                told += rig.log.flushNanosLeft() > 0 ? 1 : 0;
+            }
+            assertTrue(told > 0, "a flush of a tenth of a second that nobody was told of");
+            assertEquals(0, rig.log.flushNanosLeft(), "it has ended");
+        }
+    }
+
     /** LMCache and vLLM keep I/O threads in a hung device for ever: vllm#54363. */
     @ParameterizedTest(name = "seed {0}")
     @MethodSource("seeds")

@@ -1,4 +1,4 @@
-package io.orbitkv.store;
+package io.orbitkv.tiers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,10 +13,10 @@ import org.junit.jupiter.api.Test;
  * times don't spoil them.
  * Method: turns of random sizes on simulated hardware whose prices are known.
  */
-class RestoreCostTest {
+class LearnedCostTest {
     private static final int BLOCK_BYTES = 64 << 10;
 
-    private final long seed = Seed.of(RestoreCostTest.class);
+    private final long seed = Seed.of(LearnedCostTest.class);
     private final Gen gen = new Gen(seed);
 
     /** What a turn takes on a drive that answers in 90 us and gives 1.2 GB/s, with a fifth of jitter. */
@@ -25,11 +25,11 @@ class RestoreCostTest {
         return (long) (exact * slower * (0.8 + gen.below(400) / 1000.0));
     }
 
-    private static double estimate(RestoreCost cost, int blocks) {
+    private static double estimate(LearnedCost cost, int blocks) {
         return cost.nanos(1, blocks, (double) blocks * BLOCK_BYTES);
     }
 
-    private double withinTwo(RestoreCost cost, int turns, double slower) {
+    private double withinTwo(LearnedCost cost, int turns, double slower) {
         int good = 0;
         for (int i = 0; i < turns; i++) {
             int blocks = 1 << gen.below(8);
@@ -44,7 +44,7 @@ class RestoreCostTest {
     @Test
     void learnsFromAnyStart() {
         for (double start : new double[] {1e4, 1e5, 1e6}) {
-            RestoreCost cost = new RestoreCost(start, start, start / 1e3);
+            LearnedCost cost = new LearnedCost(start, start, start / 1e3);
             withinTwo(cost, 200, 1);
             double share = withinTwo(cost, 1000, 1);
             assertTrue(share > 0.9, "seed " + seed + ", start " + start + ": " + share + " of the turns within 2x");
@@ -53,7 +53,7 @@ class RestoreCostTest {
 
     @Test
     void followsADriveThatBecomesTenTimesSlower() {
-        RestoreCost cost = new RestoreCost(200_000, 5_000, 0.6);
+        LearnedCost cost = new LearnedCost(200_000, 5_000, 0.6);
         withinTwo(cost, 300, 1);
         withinTwo(cost, 60, 10);
         double share = withinTwo(cost, 300, 10);
@@ -62,7 +62,7 @@ class RestoreCostTest {
 
     @Test
     void isNotLedAwayByAFewTurnsThatMetABusyDrive() {
-        RestoreCost cost = new RestoreCost(200_000, 5_000, 0.6);
+        LearnedCost cost = new LearnedCost(200_000, 5_000, 0.6);
         withinTwo(cost, 300, 1);
         int good = 0;
         int usual = 0;
@@ -80,7 +80,7 @@ class RestoreCostTest {
 
     @Test
     void staysWithinBoundsWhateverItIsTold() {
-        RestoreCost cost = new RestoreCost(200_000, 5_000, 0.6);
+        LearnedCost cost = new LearnedCost(200_000, 5_000, 0.6);
         for (long nanos : new long[] {0, -5, 1, Long.MAX_VALUE}) {
             for (int i = 0; i < 2_000; i++) {
                 cost.learn(1, 1 + i % 64, (1 + i % 64) * (double) BLOCK_BYTES, nanos);
@@ -93,7 +93,7 @@ class RestoreCostTest {
 
     @Test
     void allocatesNothing() {
-        RestoreCost cost = new RestoreCost(200_000, 5_000, 0.6);
+        LearnedCost cost = new LearnedCost(200_000, 5_000, 0.6);
         double[] sum = {0};
         long fewest = HeapUse.fewestBytes(5, () -> {
             for (int i = 1; i < 20_000; i++) {

@@ -1,7 +1,8 @@
-package io.orbitkv.store;
+package io.orbitkv.tiers;
 
 /**
- * What restores over one path cost: so much a turn, a block and a byte, learned from what they took.
+ * What work of one kind costs on this machine: so much a turn, a block and a byte, learned from what it took. Restores over
+ * one path are such work, and flushes, which have no blocks.
  *
  * <p>Each turn that was measured moves the three prices by a share of its relative error, each in proportion to its part
  * of the estimate, so that prices stay positive and small turns teach as much as large ones. Errors are cut off, so that
@@ -10,7 +11,7 @@ package io.orbitkv.store;
  *
  * <p>Any thread reads and learns, without a lock: of two that learn at once one may be lost, which costs one turn's worth.
  */
-final class RestoreCost {
+public final class LearnedCost {
     /** A settled price moves by so much of the error: some twenty turns forget what was before. */
     private static final double STEP = 1.0 / 8;
 
@@ -39,19 +40,19 @@ final class RestoreCost {
      * @param blockNanos price of a block, above 0
      * @param byteNanos price of a byte, above 0
      */
-    RestoreCost(double turnNanos, double blockNanos, double byteNanos) {
+    public LearnedCost(double turnNanos, double blockNanos, double byteNanos) {
         this.turnNanos = turnNanos;
         this.blockNanos = blockNanos;
         this.byteNanos = byteNanos;
     }
 
     /** What turns with so many blocks and bytes in all will take, in nanoseconds. */
-    double nanos(double turns, double blocks, double bytes) {
+    public double nanos(double turns, double blocks, double bytes) {
         return turns * turnNanos + blocks * blockNanos + bytes * byteNanos;
     }
 
-    /** Takes in what turns with at least one block took. */
-    void learn(double turns, double blocks, double bytes, long nanos) {
+    /** Takes in what turns took. */
+    public void learn(double turns, double blocks, double bytes, long nanos) {
         double turnPart = turns * turnNanos;
         double blockPart = blocks * blockNanos;
         double bytePart = bytes * byteNanos;
