@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A replay whose segment files another process rots meanwhile: 50 payload bits, one every 200 ms. No restored byte may be
+# A replay whose segment files another process rots meanwhile: 50 payload bits, one a second. No restored byte may be
 # wrong and damage must be found. Flags are those of `orbitkv replay`, for example
 #
 #   test/flip-during-replay.sh --trace conversation_trace.jsonl --block-bytes 65536 --pool-size 128mb --ssd-cache-capacity 1200mb
@@ -10,7 +10,8 @@ home=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 data=$(mktemp -d "${TMPDIR:-/var/tmp}/orbitkv-flips-XXXXXX")
 trap 'rm -rf -- "$data"' EXIT
-"$java" "$home/test/suite/src/test/java/io/orbitkv/suite/FlipPayload.java" "$data" "${FLIPS:-50}" "${MILLIS:-200}" >&2 &
+"$home/bin/orbitkv" --version >&2 # builds, where nothing is built: the flips are for the replay
+"$java" "$home/test/suite/src/test/java/io/orbitkv/suite/FlipPayload.java" "$data" "${FLIPS:-50}" "${MILLIS:-1000}" >&2 &
 flipper=$!
 out=$("$home/bin/orbitkv" replay --data "$data" --json "$@")
 kill "$flipper" 2>/dev/null && echo "the replay ended before all flips were done" >&2
