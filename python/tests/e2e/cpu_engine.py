@@ -9,6 +9,35 @@ import os
 import sys
 
 
+def sampling_of(told):
+    from vllm import SamplingParams
+
+    extra = {"kv_transfer_params": told["transfer"]} if told.get("transfer") else None
+    return SamplingParams(
+        temperature=0.0, max_tokens=told.get("tokens", 24), ignore_eos=True, detokenize=False, logprobs=0, extra_args=extra
+    )
+
+
+def abort(engine, told):
+    """Steps the engine itself, which then has to run in this process: some of the prompts are given up after some steps."""
+    core = engine.llm_engine
+    ids = [
+        core.add_request(f"abort/{told['name']}/{i}", {"prompt_token_ids": prompt}, sampling_of(told))
+        for i, prompt in enumerate(told["prompts"])
+    ]
+    done = {}
+    for step in range(100_000):
+        if step == told["steps"]:
+            core.abort_request([ids[i] for i in told["aborted"]], internal=True)
+        if not core.has_unfinished_requests():
+            break
+        for output in core.step():
+            if output.finished:
+                done[output.request_id] = outcome(output)
+    kept = [i for i in range(len(ids)) if i not in told["aborted"]]
+    return {"done": {str(i): found for i in kept for name, found in done.items() if ids[i].startswith(name)}}
+
+
 def outcome(output):
     tokens = list(output.outputs[0].token_ids)
     logprobs = output.outputs[0].logprobs or []
@@ -17,6 +46,7 @@ def outcome(output):
         "logprobs": [step[token].logprob for step, token in zip(logprobs, tokens)],
         "cached": output.num_cached_tokens or 0,
         "reason": output.outputs[0].finish_reason,
+        "transfer": output.kv_transfer_params,
     }
 
 
@@ -26,7 +56,7 @@ def main():
     parser.add_argument("--options", required=True)
     arguments = parser.parse_args()
 
-    from vllm import LLM, SamplingParams
+    from vllm import LLM
 
     answers = os.fdopen(arguments.answers, "w")
     options = {
@@ -54,19 +84,18 @@ def main():
         told = json.loads(line)
         answer = {}
         if told["do"] == "generate":
-            sampling = SamplingParams(
-                temperature=0.0, max_tokens=told.get("tokens", 24), ignore_eos=True, detokenize=False, logprobs=0
-            )
             prompts = [
                 {"prompt_token_ids": ids, **({"cache_salt": told["salt"]} if told.get("salt") else {})}
                 for ids in told["prompts"]
             ]
-            answer = [outcome(output) for output in engine.generate(prompts, sampling, use_tqdm=False)]
+            answer = [outcome(output) for output in engine.generate(prompts, sampling_of(told), use_tqdm=False)]
+        elif told["do"] == "abort":
+            answer = abort(engine, told)
         elif told["do"] == "reset":
             answer = {"reset": engine.reset_prefix_cache(reset_connector=told.get("connector", False))}
         elif told["do"] == "metrics":
             for metric in engine.get_metrics():
-                if hasattr(metric, "value") and any(part in metric.name for part in ("orbitkv", "prefix_cache")):
+                if hasattr(metric, "value") and any(part in metric.name for part in ("orbitkv", "prefix_cache", "preemptions")):
                     answer[metric.name] = answer.get(metric.name, 0) + metric.value
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -82,9 +82,13 @@ class EngineProcess:
         self.process.stdin.write(json.dumps(what).encode() + b"\n")
         self.process.stdin.flush()
 
+    def answer(self):
+        """The answer to what was told."""
+        return self._answer(ANSWER_SECONDS)
+
     def ask(self, **what):
         self.tell(**what)
-        return self._answer(ANSWER_SECONDS)
+        return self.answer()
 
     def generate(self, *prompts, **more):
         return self.ask(do="generate", prompts=[list(prompt) for prompt in prompts], **more)

@@ -29,6 +29,7 @@ BLOCK = 32
 LAYERS, KV_HEADS, HEAD = 4, 2, 64
 BLOCK_BYTES = LAYERS * BLOCK * KV_HEADS * 2 * HEAD * 4
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
+HAS_NIXL = importlib.util.find_spec("nixl") is not None
 CLOSE = 1e-4
 
 
@@ -43,6 +44,10 @@ SHORT = prompt("short", 20)  # no whole block
 ROTTEN = prompt("rotten", 320)
 PROMPTS = (LONG, WHOLE, SHARED, SHORT, ROTTEN)
 GENERATED = 24
+
+# Four at once need 68 blocks of 32 tokens at their end, and have 40.
+CROWD = [prompt(f"crowd/{i}", 320) for i in range(4)]
+CROWD_GENERATED = 200
 
 ONE_PROCESS = {"distributed_executor_backend": "uni", "environment": {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}}
 
@@ -62,6 +67,7 @@ class CpuEngineTest(unittest.TestCase):
         cls.model = str(make(os.environ.get("ORBITKV_TEST_MODEL") or cls.folder / "toy"))
         with EngineProcess(cls.folder / "plain.log", model=cls.model) as plain:
             cls.expected = {tuple(ids): plain.generate(ids)[0] for ids in PROMPTS}
+            cls.crowd = [plain.generate(ids, tokens=CROWD_GENERATED)[0]["tokens"] for ids in CROWD]
         assert len({tuple(e["tokens"]) for e in cls.expected.values()}) == len(PROMPTS), "outputs that depend on nothing"
         trace = cls.folder / "first.trace"
         with EngineProcess(
@@ -233,14 +239,126 @@ class CpuEngineTest(unittest.TestCase):
         self.assertGreater(metrics["vllm:orbitkv_load_bytes"], 0)
         for key, said in lines(self.trace, "loaded").items():
             self.assertEqual(self.saved[key]["crc"], said["crc"], f"block {key} came back with other bytes")
-        until = time.monotonic() + 30
-        while not engine.ask(do="reset")["reset"]:
-            self.assertLess(time.monotonic(), until, "pages are left pinned")
-            time.sleep(0.1)
+        self.awaits_reset(engine)
         engine.tell(do="generate", prompts=[LONG, WHOLE])
         time.sleep(0.2)
         engine.kill()
         self.drained()
+
+    def awaits_reset(self, engine):
+        """The engine's cache can be emptied: no page is pinned, once saves have drained."""
+        until = time.monotonic() + 30
+        while not engine.ask(do="reset")["reset"]:
+            self.assertLess(time.monotonic(), until, "pages are left pinned")
+            time.sleep(0.1)
+
+    def test_preempted_requests_give_the_same_tokens(self):
+        engine = self.engine(options={"num_gpu_blocks_override": 41, "max_model_len": 1024})
+        for turn in range(2):  # computed and saved, then loaded
+            got = engine.generate(*CROWD, tokens=CROWD_GENERATED)
+            self.assertEqual(self.crowd, [one["tokens"] for one in got], f"turn {turn}")
+            self.awaits_reset(engine)
+            self.await_saved(0)
+        metrics = engine.metrics()
+        self.assertGreater(metrics["vllm:num_preemptions"], 0)
+        self.assertGreater(metrics["vllm:orbitkv_load_bytes"], 0)
+        engine.close()
+        self.drained()
+
+    def test_requests_that_are_given_up_in_the_middle_of_loads_leave_nothing(self):
+        engine = self.engine()
+        rng = random.Random(7)
+        for turn in range(30):
+            prompts = rng.sample(PROMPTS, 4)
+            aborted = rng.sample(range(4), rng.randrange(1, 4))
+            told = {"name": turn, "prompts": prompts, "aborted": aborted, "steps": rng.randrange(6)}
+            done = engine.ask(do="abort", **told)["done"]
+            for i, ids in enumerate(prompts):
+                if i not in aborted:
+                    self.assertEqual(self.expected[tuple(ids)]["tokens"], done[str(i)]["tokens"], told)
+            self.awaits_reset(engine)
+        metrics = engine.metrics()
+        self.assertGreater(metrics["vllm:orbitkv_load_bytes"], 0)
+        self.assertEqual(0, metrics.get("vllm:orbitkv_loads_failed", 0))
+        for key, said in lines(self.trace, "loaded").items():
+            self.assertEqual(self.saved[key]["crc"], said["crc"], f"block {key} came back with other bytes")
+        engine.close()
+        self.drained()
+
+    def test_two_engines_at_once(self):
+        """Each computes what the other will want, at the same time; then each finds all of it."""
+        first, second = self.engine(), self.engine()
+        self.await_connected(12)
+        mine, yours = [prompt(f"first/{i}", 400) for i in range(3)], [prompt(f"second/{i}", 400) for i in range(3)]
+        before = self.manager.stats()["saved_blocks"]
+        first.tell(do="generate", prompts=[*mine, LONG])
+        second.tell(do="generate", prompts=[*yours, LONG])
+        computed = {"mine": first.answer(), "yours": second.answer()}
+        for said in computed.values():
+            self.same(LONG, said[3])
+            self.assertEqual(576, said[3]["cached"])
+        self.await_saved(before + 6 * ((400 + GENERATED - 1) // BLOCK))
+        first.tell(do="generate", prompts=yours)
+        second.tell(do="generate", prompts=mine)
+        for got, expected in ((first.answer(), computed["yours"]), (second.answer(), computed["mine"])):
+            for one, other in zip(got, expected):
+                self.assertEqual(other["tokens"], one["tokens"])
+                self.assertEqual(384, one["cached"])
+        first.kill()
+        self.assertEqual([one["tokens"] for one in computed["mine"][:3]], [g["tokens"] for g in second.generate(*mine)])
+        second.close()
+        self.drained()
+
+    @unittest.skipUnless(HAS_NIXL, "NIXL is not installed")
+    def test_prefill_and_decode_over_nixl(self):
+        """P computes and sends, our child first; D receives, our child saves only. P's second life restores."""
+        before = self.manager.stats()
+        decode = self.pair_engine("decode", 5700, ("nixl", "kv_consumer"), ("ours", "save_only"))
+        prompts = [prompt("pd/64", 64), prompt("pd/333", 333), LONG]
+        with EngineProcess(self.folder / "monolithic.log", model=self.model) as plain:
+            expected = [plain.generate(ids)[0]["tokens"] for ids in prompts]
+        for life in range(2):
+            prefill = self.pair_engine(f"prefill-{life}", 5600, ("ours", "read_write"), ("nixl", "kv_producer"))
+            cached = []
+            for ids, tokens in zip(prompts, expected):
+                sent = prefill.generate(ids, tokens=1, transfer={"do_remote_decode": True})[0]
+                cached.append(sent["cached"])
+                got = decode.generate(ids, transfer=sent["transfer"])[0]
+                self.assertEqual(tokens, got["tokens"], f"life {life}, {len(ids)} tokens")
+                decode.ask(do="reset")
+            if life == 1:
+                self.assertTrue(cached[0] in (63, 64) and cached[1:] == [320, 576], cached)
+                self.assertGreater(prefill.metrics()["vllm:orbitkv_load_bytes"], 0)
+            self.await_saved(before["saved_blocks"] + 12)
+            prefill.close()
+        metrics = decode.metrics()
+        self.assertEqual(0, metrics.get("vllm:orbitkv_lookups", 0), "D never queries")
+        self.assertEqual(0, metrics.get("vllm:orbitkv_load_bytes", 0))
+        decode.close()
+        self.drained()
+
+    def pair_engine(self, name, port, *children):
+        configured = [
+            {"kv_connector": "NixlConnector", "kv_role": what, "kv_buffer_device": "cpu"}
+            if which == "nixl"
+            else connector(self.manager.socket, **{"orbitkv.timeout_ms": 5000, "orbitkv.mode": what})
+            for which, what in children
+        ]
+        engine = EngineProcess(
+            self.folder / f"{name}.log",
+            model=self.model,
+            kv_transfer_config={
+                "kv_connector": "MultiConnector",
+                "kv_role": "kv_both",
+                "kv_buffer_device": "cpu",
+                "kv_load_failure_policy": "recompute",
+                "kv_connector_extra_config": {"connectors": configured},
+            },
+            environment={"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1", "VLLM_NIXL_SIDE_CHANNEL_PORT": str(port)},
+        )
+        self.addCleanup(engine.close)
+        self.assertIsNone(engine.refused)
+        return engine
 
     def test_save_only_saves_and_never_asks(self):
         before = self.manager.stats()
