@@ -380,6 +380,7 @@ class SharedManagerTest(unittest.TestCase):
             wire.release(1, self.manager.epoch, (1,)),
             wire.prefetch(1, self.manager.epoch, 1, 0, keys),
             wire.stats(1, self.manager.epoch),
+            wire.list_blocks(1, self.manager.epoch, 0),
             wire.hello(1, wire.TOOL, True, "fuzz", "test"),
         ]
         may_wait = [wire.sync(1, self.manager.epoch, 1, 1, 0), wire.events(1, self.manager.epoch, 0, 0)]
