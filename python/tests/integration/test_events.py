@@ -72,7 +72,7 @@ class EventsTest(unittest.TestCase):
         self.assertEqual(1, self.residents.resyncs)
         self.save(prompts[0])  # gone, and stored again
         self.assertTrue(self.residents.update())
-        self.await_exact(prompts[:1])
+        self.await_exact(prompts)
         late = Residents(self.follower, families=[family().family_id()])
         self.assertTrue(late.wait_whole(60))
         self.assertEqual(len(self.residents), len(late))

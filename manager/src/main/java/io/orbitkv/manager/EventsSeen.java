@@ -26,14 +26,7 @@ final class EventsSeen implements EventLog.Reader {
 
     @Override
     public void event(
-            long sequence,
-            EventLog.Kind kind,
-            byte[] familyId,
-            int shard,
-            long key0,
-            long key1,
-            long key2,
-            long key3) {
+            long sequence, EventLog.Kind kind, byte[] familyId, int shard, long key0, long key1, long key2, long key3) {
         sequences[count] = sequence;
         kinds[count] = kind;
         familyIds[count] = familyId;

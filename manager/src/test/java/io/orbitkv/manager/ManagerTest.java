@@ -198,7 +198,8 @@ class ManagerTest {
                 keysOf.nextBytes(keys);
                 prompts.add(keys);
                 saver.save(family, keys, new byte[32 * BLOCK_BYTES], BLOCK_BYTES);
-                saver.save(family, prompts.get(keysOf.nextInt(prompts.size())), new byte[32 * BLOCK_BYTES], BLOCK_BYTES);
+                saver.save(
+                        family, prompts.get(keysOf.nextInt(prompts.size())), new byte[32 * BLOCK_BYTES], BLOCK_BYTES);
             }
             next = awaitAsHeld(saver, family, prompts, router, next, kept);
             assertTrue(kept.size() > CAP_BLOCKS / 4 && kept.size() < 3 * CAP_BLOCKS / 2, kept.size() + " blocks");

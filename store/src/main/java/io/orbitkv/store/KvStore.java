@@ -278,7 +278,8 @@ public final class KvStore implements AutoCloseable {
                     options.verifyHost(),
                     options.restoreTimeoutMillis() * 1_000_000);
             residency = new Residency(writerLock, index, nvme, fill, families);
-            Upkeep upkeep = new Upkeep(writerLock, index, nvme, restores, workspaces, new Reclaimed(), residency, clock);
+            Upkeep upkeep =
+                    new Upkeep(writerLock, index, nvme, restores, workspaces, new Reclaimed(), residency, clock);
             keeper = new CatalogKeeper(
                     catalog,
                     segments,

@@ -66,7 +66,9 @@ class BlockEventsTest {
             opened.add(modelled);
             all.add(new Given(
                     modelled,
-                    before.isEmpty() ? new ArrayList<>() : before.get(all.size()).prompts()));
+                    before.isEmpty()
+                            ? new ArrayList<>()
+                            : before.get(all.size()).prompts()));
         }
     }
 
@@ -106,8 +108,8 @@ class BlockEventsTest {
         for (Given given : all) {
             for (Prompt prompt : given.prompts) {
                 for (int block = 0; block < prompt.blocks(); block++) {
-                    boolean found = given.modelled.store.isStored(
-                            given.modelled.shard, prompt.keys, Prompt.keyOffset(block));
+                    boolean found =
+                            given.modelled.store.isStored(given.modelled.shard, prompt.keys, Prompt.keyOffset(block));
                     differing += found == listener.holds(given.modelled.shard, prompt, block) ? 0 : 1;
                 }
             }
@@ -185,7 +187,8 @@ class BlockEventsTest {
 
                 private void add(long key0, String what) {
                     // A block that is told of again while it is stored says nothing new.
-                    if (key0 == first.key0(0) && (told.isEmpty() || !told.get(told.size() - 1).equals(what))) {
+                    if (key0 == first.key0(0)
+                            && (told.isEmpty() || !told.get(told.size() - 1).equals(what))) {
                         told.add(what);
                     }
                 }
