@@ -8,14 +8,16 @@
 """
 
 from .blocks import BlockView
-from .client import CacheManagerClient, Events, FamilyHandle, SaveOutcome
+from .client import BlocksListed, CacheManagerClient, Events, FamilyHandle, SaveOutcome
 from .errors import Code, OrbitKvError
 from .family import KEY_BYTES, Family, key_chain
 from .match import Match
+from .residents import Residents
 
 __all__ = [
     "KEY_BYTES",
     "BlockView",
+    "BlocksListed",
     "CacheManagerClient",
     "Code",
     "Events",
@@ -23,6 +25,7 @@ __all__ = [
     "FamilyHandle",
     "Match",
     "OrbitKvError",
+    "Residents",
     "SaveOutcome",
     "key_chain",
 ]

@@ -250,23 +250,29 @@ class CacheManagerClient:
         return json.loads(wire.stats_answer(answer)) if answer is not None else {}
 
     def events(self, from_sequence: int = 0, wait: float = 0.0) -> "Events":
-        """Events from a sequence on; 0 asks for the sequence to begin with."""
-        life = self._life
-        if life is None:
-            return Events(0, 0, [])
+        """Events from a sequence on; 0 asks for the sequence to begin with. :class:`Residents` keeps what they say."""
+        answer = self._events(from_sequence, wait)
+        return Events(*wire.events_answer(answer)) if answer is not None else Events(0, 0, [])
+
+    def removals(self, family: Family, from_sequence: int) -> Optional[wire.Removals]:
+        """What events from a sequence on say of blocks of a family that are gone; ``None`` where no manager answers."""
+        answer = self._events(from_sequence, 0.0)
+        return wire.removals(answer, family.family_id()) if answer is not None else None
+
+    def _events(self, from_sequence: int, wait: float) -> Optional[wire.Frame]:
         millis = int(min(wait, 1.0) * 1000)
         deadline = time.monotonic() + wait + self._deadline
-        try:
-            answer = life.transfer.call(lambda op, epoch: wire.events(op, epoch, from_sequence, millis), deadline)
-        except Unavailable:
-            self._check(life)
-            return Events(0, 0, [])
-        except OrbitKvError as e:
-            if e.code in MISTAKES:
-                raise
-            self._forget_stale(life, e)
-            return Events(0, 0, [])
-        return Events(*wire.events_answer(answer))
+        return self._asked(
+            lambda life: life.transfer.call(lambda op, epoch: wire.events(op, epoch, from_sequence, millis), deadline)
+        )
+
+    def list_blocks(self, cursor: int = 0) -> Optional["BlocksListed"]:
+        """Some of the blocks that are stored; 0 begins, then ``next_cursor`` of the answer before. ``None``: no manager answers."""
+        deadline = time.monotonic() + self._transfer_deadline
+        answer = self._asked(
+            lambda life: life.transfer.call(lambda op, epoch: wire.list_blocks(op, epoch, cursor), deadline)
+        )
+        return BlocksListed(*wire.blocks_listed(answer)) if answer is not None else None
 
     def ping(self) -> bool:
         """Whether the manager answers."""
@@ -353,6 +359,15 @@ class Events:
     def next_sequence(self) -> int:
         """What to ask for next."""
         return self.events[-1].sequence + 1 if self.events else self.first_sequence
+
+
+@dataclass(frozen=True)
+class BlocksListed:
+    """Blocks that were stored a moment ago. Where ``next_cursor`` is 0 it is the end; all blocks only together with events."""
+
+    epoch: int
+    next_cursor: int
+    blocks: List[wire.ListedBlock]
 
 
 class FamilyHandle:

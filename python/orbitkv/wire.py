@@ -13,6 +13,7 @@ PROTOCOL = 1
 SCHEMA = 22859
 SCHEMA_VERSION = 1
 KEY_BYTES = 32
+HEAD_BYTES = 16  # of a key, what names a block in events
 FRAME_BYTES_MAX = 1 << 20
 LENGTH_BYTES = 4
 HEADER_BYTES = 8
@@ -55,6 +56,8 @@ PING = 28
 BYE = 29
 ACK = 30
 ERROR = 31
+LIST_BLOCKS = 32
+BLOCKS_LISTED = 33
 
 # Roles of a session.
 SCHEDULER = 1
@@ -107,6 +110,8 @@ _SYNC_ANSWER = struct.Struct("<QB")
 _EVENTS = struct.Struct("<QQQI")
 _EVENTS_ANSWER = struct.Struct("<QQQ")
 _EVENT = struct.Struct("<Q32s32sIB")
+_BLOCKS_LISTED = struct.Struct("<QQQ")
+_BLOCK = struct.Struct("<32s16sI")
 _ERROR = struct.Struct("<QQHB")
 
 _pack_query = struct.Struct("<IHHHHQQQIBI").pack
@@ -212,6 +217,10 @@ def events(op: int, epoch: int, from_sequence: int, wait_ms: int) -> bytes:
     return _frame(EVENTS, _EVENTS.pack(op, epoch, from_sequence, wait_ms))
 
 
+def list_blocks(op: int, epoch: int, cursor: int) -> bytes:
+    return _frame(LIST_BLOCKS, _HANDLE.pack(op, epoch, cursor))
+
+
 def ping(op: int, epoch: int) -> bytes:
     return _frame(PING, _EPOCH.pack(op, epoch))
 
@@ -285,11 +294,33 @@ class SaveAnswer(NamedTuple):
 
 
 class Event(NamedTuple):
+    """What happened to a block. It is named by family, shard and head; the rest of ``key`` is 0 where the manager does not know it."""
+
     sequence: int
     family_id: bytes
     key: bytes
     shard: int
     kind: int
+
+    @property
+    def head(self) -> bytes:
+        """The part of a key that names a block of a shard."""
+        return self.key[:HEAD_BYTES]
+
+
+class Removals(NamedTuple):
+    """What an answer to ``events`` says of blocks of a family that are gone: their heads; ``None`` where it was cleared."""
+
+    epoch: int
+    first_sequence: int
+    next_sequence: int
+    heads: Optional[List[bytes]]
+
+
+class ListedBlock(NamedTuple):
+    family_id: bytes
+    head: bytes
+    shard: int
 
 
 class ErrorAnswer(NamedTuple):
@@ -413,6 +444,32 @@ def events_answer(frame: Frame) -> Tuple[int, int, List[Event]]:
     _, epoch, first = _EVENTS_ANSWER.unpack_from(frame.body)
     length, count, at = frame.rows(frame.rest)
     return epoch, first, [Event._make(_EVENT.unpack_from(frame.body, at + i * length)) for i in range(count)]
+
+
+def removals(frame: Frame, family_id: bytes) -> Removals:
+    """What an answer to ``events`` says of blocks that are gone; cheap where it says nothing of them."""
+    _, epoch, first = _EVENTS_ANSWER.unpack_from(frame.body)
+    length, count, at = frame.rows(frame.rest)
+    upto = _OP.unpack_from(frame.body, at + (count - 1) * length)[0] + 1 if count else first
+    kinds = frame.body[at + _EVENT.size - 1 : at + count * length : length]
+    heads: Optional[List[bytes]] = []
+    if REMOVED in kinds or CLEARED in kinds:
+        for i, kind in enumerate(kinds):
+            if kind != STORED:
+                event = _EVENT.unpack_from(frame.body, at + i * length)
+                if event[1] == family_id:
+                    if kind == CLEARED or heads is None:
+                        heads = None
+                    else:
+                        heads.append(event[2][:HEAD_BYTES])
+    return Removals(epoch, first, upto, heads)
+
+
+def blocks_listed(frame: Frame) -> Tuple[int, int, List[ListedBlock]]:
+    """The epoch, the cursor to go on with (0: the end), and blocks."""
+    _, epoch, cursor = _BLOCKS_LISTED.unpack_from(frame.body)
+    length, count, at = frame.rows(frame.rest)
+    return epoch, cursor, [ListedBlock._make(_BLOCK.unpack_from(frame.body, at + i * length)) for i in range(count)]
 
 
 def error(frame: Frame) -> ErrorAnswer:

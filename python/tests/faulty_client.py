@@ -39,6 +39,7 @@ MESSAGES = {
     "Sync": wire.SYNC,
     "Stats": wire.STATS,
     "Events": wire.EVENTS,
+    "ListBlocks": wire.LIST_BLOCKS,
     "Ping": wire.PING,
     "Bye": wire.BYE,
 }
@@ -244,6 +245,7 @@ def _tour(manager_socket, number, point, seen):
         _begin_and_abort(client, chat, number)
         client.sync(saved.position, timeout=0.2)
         client.events()
+        client.list_blocks()
         client.stats()
         client.ping()
         own = client.family(family(salt=b"%d" % number))

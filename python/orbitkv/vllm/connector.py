@@ -23,6 +23,7 @@ from ..client import CacheManagerClient
 from . import engine
 from .checks import check_groups, check_model, check_parallel, check_release
 from .identity import family_of
+from .known import Removals
 from .messages import Report, Step
 from .scheduler import SchedulerHalf
 from .settings import Settings, settings_of
@@ -68,8 +69,14 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         self._worker: Optional[WorkerHalf] = None
         tp_size = vllm_config.parallel_config.tensor_parallel_size
         if role == KVConnectorRole.SCHEDULER:
+            client = self._connect("scheduler")
             self._scheduler = SchedulerHalf(
-                self._connect("scheduler"), self._family, self._settings, tp_size, OrbitKVMetadata
+                client,
+                self._family,
+                self._settings,
+                tp_size,
+                OrbitKVMetadata,
+                removals=Removals(client, self._family),
             )
             self._say_what_is_on()
             if self._settings.reads and not self._scheduler.wait_for_manager(_START_SECONDS):

@@ -16,7 +16,7 @@ from ..client import CacheManagerClient, FamilyHandle
 from ..errors import OrbitKvError
 from ..family import KEY_BYTES, Family
 from ..match import Match
-from .known import KnownKeys
+from .known import KnownKeys, Removals
 from .messages import Load, Report, Save, SaveReport, Step
 from .pace import PrefillPace
 from .settings import Settings
@@ -121,6 +121,7 @@ class SchedulerHalf:
         ranks: int,
         make_step: Callable[[], Step] = Step,
         clock: Callable[[], float] = time.monotonic,
+        removals: Optional[Removals] = None,
     ) -> None:
         self._client = client
         self._family_at_start = family
@@ -144,6 +145,7 @@ class SchedulerHalf:
         self._pool: Any = None
         self._save_number = 0
         self._known = KnownKeys()
+        self._removals = removals
         self._spent = 0.0
         self._quiet_steps = 0
         self._pace = PrefillPace()
@@ -333,6 +335,8 @@ class SchedulerHalf:
         """What the workers are to do in the step that ``output`` describes."""
         self._spent = 0.0
         self._renew()
+        if self._removals is not None:
+            self._removals.take_into(self._known)
         table = output.kv_connector_block_state
         # What another connector loads within a step can turn out wrong behind it; two more may be under way by then.
         self._quiet_steps = _QUIET_STEPS if getattr(output, "has_sync_kv_loads", False) else max(0, self._quiet_steps - 1)
@@ -496,10 +500,14 @@ class SchedulerHalf:
         self._family = detached(self._family_at_start, self._scope)
         self._handle = self._client.family(self._family)
         self._known.clear()
+        if self._removals is not None:
+            self._removals.follow(self._family)
         self._tracked.clear()  # what still runs has pages from before; what is computed anew is asked for again
         return True
 
     def close(self) -> None:
         for name in list(self._lookups):
             self._drop(name)
+        if self._removals is not None:
+            self._removals.close()
         self._client.close()

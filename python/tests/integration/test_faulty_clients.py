@@ -53,7 +53,7 @@ class FaultyClientsTest(unittest.TestCase):
         self.assertEqual(content, into)
 
     def test_every_message_is_a_point(self):
-        requests = {wire.HELLO, wire.BYE} | set(range(wire.OPEN_FAMILY, wire.ERROR))
+        requests = {wire.HELLO, wire.BYE, wire.LIST_BLOCKS} | set(range(wire.OPEN_FAMILY, wire.ERROR))
         answers = {
             wire.FAMILY_OPENED, wire.QUERY_ANSWER, wire.LOCATED, wire.SAVE_GRANTED, wire.SAVE_ANSWER, wire.LEASE_CODES,
             wire.SYNC_ANSWER, wire.STATS_ANSWER, wire.EVENTS_ANSWER, wire.ACK,

@@ -7,14 +7,17 @@ import hashlib
 import random
 import types
 import unittest
+from unittest import mock
 
 from orbitkv import Code, Family, OrbitKvError, wire
 from orbitkv.match import Match
 from orbitkv.vllm.known import KnownKeys
+from orbitkv.vllm.known import Removals as KeyRemovals
 from orbitkv.vllm.messages import Report, SaveReport
 from orbitkv.vllm.pace import PrefillPace
 from orbitkv.vllm.scheduler import SchedulerHalf, key_of
 from orbitkv.vllm.settings import Settings
+from orbitkv.wire import Removals
 
 TOKENS = 4
 
@@ -549,6 +552,56 @@ class KnownKeysTest(unittest.TestCase):
         self.assertIn(b"4", known)
         known.live(2)
         self.assertEqual(0, len(known))
+
+    def test_what_is_gone_is_forgotten_by_its_head(self):
+        known = KnownKeys(most=64)
+        keys = [bytes([n]) * 32 for n in range(8)]
+        known.add(keys[:2], epoch=1)
+        known.removed([keys[0][:16], keys[2][:16]])
+        self.assertNotIn(keys[0], known)
+        self.assertIn(keys[1], known)
+        known.add(keys[:3], epoch=1)  # the report of a save whose block was told to be gone before
+        self.assertIn(keys[0], known)
+        self.assertNotIn(keys[2], known)
+        known.add(keys[2:3], epoch=1)
+        self.assertIn(keys[2], known)
+        known.removed(key[:16] for key in keys[3:8])  # more than are remembered
+        known.add(keys[3:4], epoch=1)
+        self.assertIn(keys[3], known)
+
+    def test_removals_are_taken_by_the_thread_that_steps(self):
+        told = [
+            Removals(7, 5, 9, [b"a" * 16]), Removals(7, 9, 10, []), Removals(7, 10, 12, [b"b" * 16]), None,
+            Removals(7, 15, 16, []), Removals(7, 16, 17, [b"c" * 16]), Removals(8, 3, 3, []),
+        ]  # fmt: skip
+        asked = []
+
+        class Client:
+            def removals(self, of, from_sequence):
+                asked.append(from_sequence)
+                if not told:
+                    raise ValueError("that was all")
+                return told.pop(0)
+
+        with mock.patch("orbitkv.vllm.known._POLL_SECONDS", 0.001), self.assertLogs("orbitkv.vllm"):
+            removals = KeyRemovals(Client(), family())
+            removals._thread.join(30)
+        self.assertEqual([0, 9, 10, 12, 12, 16, 17, 3], asked)
+        self.assertEqual([[b"a" * 16], [b"b" * 16], None, [b"c" * 16], None], list(removals._told))
+        known = KnownKeys()
+        known.add([b"d" * 32], epoch=1)
+        removals.take_into(known)
+        self.assertEqual(0, len(known))
+        removals.close()
+
+    def test_a_step_forgets_what_is_gone(self):
+        clock = Clock()
+        manager = FakeManager(clock)
+        removals = types.SimpleNamespace(take_into=lambda known: known.clear(), close=lambda: None)
+        half = SchedulerHalf(manager, family(), Settings(), 1, clock=clock, removals=removals)
+        half._known.add([b"k" * 32], epoch=1)
+        half.step(output())
+        self.assertEqual(0, len(half._known))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def requests():
         "Sync": wire.sync(OP, EPOCH, 99, wire.DURABLE, 250),
         "Stats": wire.stats(OP, EPOCH),
         "Events": wire.events(OP, EPOCH, 17, 250),
+        "ListBlocks": wire.list_blocks(OP, EPOCH, HANDLE),
         "Ping": wire.ping(OP, EPOCH),
         "Bye": wire.bye(OP, EPOCH),
     }
@@ -58,6 +59,21 @@ ANSWERS = {
     "SyncAnswer": (wire.sync_answer, wire.TIMED_OUT),
     "StatsAnswer": (wire.stats_answer, '{"a":1}'),
     "EventsAnswer": (wire.events_answer, (EPOCH, 17, [wire.Event(18, KEY, KEYS[:32], 2, wire.STORED)])),
+    "EventsAnswerRemoved": (
+        wire.events_answer,
+        (
+            EPOCH,
+            17,
+            [
+                wire.Event(18, KEY, KEYS[:16] + bytes(16), 2, wire.REMOVED),
+                wire.Event(19, KEY, bytes(32), 0, wire.CLEARED),
+            ],
+        ),
+    ),
+    "BlocksListed": (
+        wire.blocks_listed,
+        (EPOCH, HANDLE, [wire.ListedBlock(KEY, KEYS[:16], 2), wire.ListedBlock(KEY, KEYS[32:48], 3)]),
+    ),
     "Ack": (lambda frame: frame.op, OP),
     "Error": (wire.error, wire.ErrorAnswer(OP, EPOCH, 1004, False, "OKV-1004: stale")),
 }

@@ -79,6 +79,9 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int expected = 1;
 
+    /** Whom to tell of blocks that come and go; null: nobody. */
+    private BlockWatch watch;
+
     /**
      * Creates an empty index, with the directory that {@link DirectoryKind#configured()} says.
      *
@@ -274,8 +277,12 @@ public final class PrefixIndex implements AutoCloseable {
             if (runs.isLive(place)) {
                 return Publication.PRESENT;
             }
+            if (watch != null) {
+                settle(place);
+            }
             runs.overwrite(place, tier, extent, Runs.size(bytes, checksum));
             remember(place, namespace, key0, tag);
+            tellStored(place, namespace, key, keyOffset);
             return Publication.PUBLISHED;
         }
         boolean hasParent = parent != null;
@@ -283,7 +290,11 @@ public final class PrefixIndex implements AutoCloseable {
         long parentTag = hasParent ? parent.getLong(parentOffset + TAG_IN_KEY) : 0;
         place = add(
                 namespace, hasParent, parentKey0, parentTag, 0, key0, tag, tier, extent, Runs.size(bytes, checksum));
-        return place == Place.NONE ? Publication.FULL : Publication.PUBLISHED;
+        if (place == Place.NONE) {
+            return Publication.FULL;
+        }
+        tellStored(place, namespace, key, keyOffset);
+        return Publication.PUBLISHED;
     }
 
     /**
@@ -339,7 +350,11 @@ public final class PrefixIndex implements AutoCloseable {
             }
             replaced = runs.bytes(place);
         }
+        boolean wasHeld = isHeld(place);
         runs.overwrite(place, Tier.NVME, extent, size);
+        if (wasHeld) {
+            settle(place, true); // its drive may be out of service
+        }
         remember(place, namespace, key0, tag);
         return replaced;
     }
@@ -423,17 +438,21 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Moves a run into memory of another class; NONE, and nothing changed, when there is none. */
     long move(long run, int sizeClass) {
+        int count = runs.count(run);
+        for (int i = 0; watch != null && i < count; i++) {
+            settle(run | i); // the copy has no stale extents that a sweep could meet
+        }
         long copy = runs.copy(run, sizeClass);
         if (copy == Place.NONE) {
             return Place.NONE;
         }
         long salt = salt(runs.namespace(run));
-        int count = runs.count(run);
         for (int i = 0; i < count; i++) {
             directory.repoint(hash(runs.key0(run | i), salt), copy | i);
         }
         runs.free(run);
         lastPlace = Place.NONE;
+        tellMoved(copy);
         return copy;
     }
 
@@ -491,8 +510,110 @@ public final class PrefixIndex implements AutoCloseable {
         if (place == Place.NONE || runs.extent(place, heldTier) != heldExtent) {
             return false;
         }
+        boolean wasHeld = isHeld(place);
         runs.setExtent(place, tier, extent);
+        if (wasHeld) {
+            settle(place, true);
+        } else {
+            tellStored(place, namespace, key, keyOffset);
+        }
         return true;
+    }
+
+    // ---- what comes and goes ----
+
+    /**
+     * Says whom to tell of blocks that come and go from now on.
+     *
+     * @param by whom; null: nobody
+     */
+    public void watch(BlockWatch by) {
+        watch = by;
+    }
+
+    /**
+     * Zeroes stale extents of a block, and tells that it has gone where it has none left that anybody can read. Whether it has
+     * a live one.
+     */
+    boolean settle(long place) {
+        return settle(place, isHeld(place));
+    }
+
+    private boolean settle(long place, boolean wasHeld) {
+        boolean live = runs.scrub(place);
+        if (wasHeld && !isHeld(place)) {
+            watch.removed(runs.namespace(place), runs.key0(place), runs.tag(place));
+        }
+        return live;
+    }
+
+    /** Whether whoever watches has not been told yet that a block has gone; a stale extent counts until it is zeroed. */
+    private boolean isHeld(long place) {
+        return watch != null
+                && (runs.extent(place, Tier.HOST) != Extent.NONE || isServed(runs.extent(place, Tier.NVME)));
+    }
+
+    private boolean isServed(long nvmeExtent) {
+        return nvmeExtent != Extent.NONE && watch.serves(nvmeExtent);
+    }
+
+    private void tellStored(long place, int namespace, DirectBuffer key, int keyOffset) {
+        if (isHeld(place)) {
+            watch.stored(
+                    namespace,
+                    key.getLong(keyOffset),
+                    key.getLong(keyOffset + TAG_IN_KEY),
+                    key.getLong(keyOffset + 2 * Long.BYTES),
+                    key.getLong(keyOffset + 3 * Long.BYTES));
+        }
+    }
+
+    /** A walk that is under way may have passed where the run lies now, and not where it lay. */
+    private void tellMoved(long run) {
+        int count = watch == null ? 0 : runs.count(run);
+        for (int i = 0; i < count; i++) {
+            if (isHeld(run | i)) {
+                watch.stored(runs.namespace(run), runs.key0(run | i), runs.tag(run | i), 0, 0);
+            }
+        }
+    }
+
+    /**
+     * Visits blocks that lie in some tier, some runs at a time. What comes and goes between two calls is told to whoever
+     * watches: both together are all blocks.
+     *
+     * @param cursor 0 to begin with, then what the call before answered
+     * @param runsMax most runs to look at, free ones included
+     * @param served whether blocks at an extent of NVMe can be read now
+     * @return where to go on; 0 at the end
+     */
+    public long walk(long cursor, int runsMax, LongPredicate served, BlockWatch.Visitor visitor) {
+        RunMemory slabs = runs.slabs();
+        long slab = cursor >>> Integer.SIZE;
+        int position = Math.max(0, (int) cursor);
+        for (int looked = 0; looked < runsMax && slab < slabs.slabsTouched(); looked++) {
+            if (position >= slabs.runsIn((int) slab)) {
+                slab++;
+                position = 0;
+                continue;
+            }
+            walkRun(slabs.runAt((int) slab, position++), served, visitor);
+        }
+        return slab < slabs.slabsTouched() ? slab << Integer.SIZE | position : 0;
+    }
+
+    private void walkRun(long run, LongPredicate served, BlockWatch.Visitor visitor) {
+        if (runs.isFree(run) || !numbers.isOpen(runs.namespace(run))) {
+            return;
+        }
+        int count = runs.count(run);
+        for (int i = 0; i < count; i++) {
+            long place = run | i;
+            if (runs.isLive(place, Tier.HOST)
+                    || (runs.isLive(place, Tier.NVME) && served.test(runs.extent(place, Tier.NVME)))) {
+                visitor.block(runs.namespace(run), runs.key0(place), runs.tag(place));
+            }
+        }
     }
 
     private long find(int namespace, DirectBuffer key, int keyOffset) {
@@ -523,6 +644,11 @@ public final class PrefixIndex implements AutoCloseable {
             blocks.lazySet(blocks.get() - freed);
         }
         return freed;
+    }
+
+    /** How many {@link #completedSweeps} there are once every run has been looked at from now on. */
+    public long sweepsUntilPassed() {
+        return sweeper.passEnd();
     }
 
     // ---- snapshot: no writer at the same time ----

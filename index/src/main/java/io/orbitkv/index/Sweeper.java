@@ -33,6 +33,11 @@ final class Sweeper {
         return completed.get();
     }
 
+    /** How many rounds are completed once every run has been looked at from now on. */
+    long passEnd() {
+        return completed.get() + (slab == 0 && position == 0 ? 1 : 2);
+    }
+
     int sweep(int runsMax) {
         int freed = 0;
         for (int looked = 0; looked < runsMax; looked++) {
@@ -61,7 +66,7 @@ final class Sweeper {
         int kept = 0;
         if (numbers.isOpen(runs.namespace(run))) {
             for (int i = 0; i < count; i++) {
-                if (runs.scrub(run | i)) {
+                if (index.settle(run | i)) {
                     kept = i + 1;
                 }
             }

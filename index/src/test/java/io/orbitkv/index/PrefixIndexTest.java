@@ -9,8 +9,10 @@ import io.orbitkv.nativeio.Tier;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.LongStream;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -47,6 +49,7 @@ class PrefixIndexTest {
                 Generations nvme = new Generations(SEGMENTS);
                 PrefixIndex index = new PrefixIndex(blocksMax, host, nvme, kind())) {
             Model model = new Model(random, index, host, nvme, seed);
+            model.listens = seed % 4 != 1;
             for (int step = 0; step < STEPS; step++) {
                 model.step();
             }
@@ -86,8 +89,11 @@ class PrefixIndexTest {
         final UnsafeBuffer keys = new UnsafeBuffer(new byte[1000 * PrefixIndex.KEY_BYTES]);
         final List<Node> nodes = new ArrayList<>();
         Map<Node, Row> rows = new HashMap<>();
+        final Map<Long, Node> byKey0 = new HashMap<>();
+        final Picture picture;
         int namespace;
         int step;
+        boolean listens;
 
         Model(SplittableRandom random, PrefixIndex index, Generations host, Generations nvme, long seed) {
             this.random = random;
@@ -96,10 +102,12 @@ class PrefixIndexTest {
             this.nvme = nvme;
             this.seed = seed;
             this.namespace = index.newNamespace();
+            this.picture = new Picture(index, key0 -> isPresent(byKey0.get(key0)));
         }
 
         void step() {
             step++;
+            listen();
             int dice = random.nextInt(100);
             if (dice < 35) {
                 save();
@@ -122,7 +130,43 @@ class PrefixIndexTest {
                 assertEquals(0, index.match(namespace, keys, 0, 10, match), this::where);
                 rows = new HashMap<>();
                 namespace = index.newNamespace();
+                picture.cleared();
             }
+        }
+
+        /** What a listener believes is never too little, and what is there and nothing else behind a whole sweep. */
+        void listen() {
+            if (!listens) {
+                return;
+            }
+            if (step == 1 || random.nextInt(300) == 0) {
+                picture.served ^= random.nextBoolean();
+                picture.begin();
+            }
+            if (!picture.walk(1 + random.nextInt(20)) || nodes.isEmpty()) {
+                return;
+            }
+            Node node = any();
+            assertTrue(!isPresent(node) || picture.believes(node.key.getLong(0)), this::where);
+            if (random.nextInt(50) == 0) {
+                long end = index.sweepsUntilPassed();
+                while (index.completedSweeps() < end) {
+                    index.sweep(1 + random.nextInt(100));
+                }
+                Set<Long> present = new HashSet<>();
+                rows.keySet().stream().filter(this::isPresent).forEach(each -> present.add(each.key.getLong(0)));
+                Set<Long> gone = new HashSet<>(picture.believed());
+                gone.removeAll(present);
+                present.removeAll(picture.believed());
+                assertTrue(
+                        gone.isEmpty() && present.isEmpty(),
+                        () -> where() + ": believes in " + gone.size() + " too many, lacks " + present.size());
+            }
+        }
+
+        boolean isPresent(Node node) {
+            Row row = rows.get(node);
+            return row != null && (host.isLive(row.host) || (picture.served && nvme.isLive(row.nvme)));
         }
 
         void save() {
@@ -137,6 +181,7 @@ class PrefixIndexTest {
             for (int i = 0; i < count && (at == null || at.depth < 990); i++) {
                 at = new Node(at, random);
                 nodes.add(at);
+                byKey0.put(at.key.getLong(0), at);
                 publish(at);
             }
         }
@@ -208,17 +253,25 @@ class PrefixIndexTest {
                 }
                 assertEquals(PrefixIndex.RECOVERED, answer, this::where);
                 rows.put(node, row);
+                tellRecovered(node);
             } else if (held.nvme == row.nvme) {
                 assertEquals(PrefixIndex.RECOVERED, answer, this::where);
             } else if (!nvme.isLive(held.nvme)) {
                 boolean isSame = row.bytes == held.bytes && row.checksum == held.checksum;
                 assertEquals(isSame ? PrefixIndex.RECOVERED : PrefixIndex.RECOVER_KEPT, answer, this::where);
                 held.nvme = isSame ? row.nvme : held.nvme;
+                tellRecovered(node);
             } else if (host.isLive(held.host) || !isOlder) {
                 assertEquals(PrefixIndex.RECOVER_KEPT, answer, this::where);
             } else {
                 assertEquals(held.bytes, answer, this::where);
                 rows.put(node, row);
+            }
+        }
+
+        void tellRecovered(Node node) {
+            if (listens && isPresent(node)) {
+                picture.recovered(node.key.getLong(0), node.key.getLong(8));
             }
         }
 
@@ -270,9 +323,13 @@ class PrefixIndexTest {
             assertTrue(!index.forget(namespace, node.key, 0, Tier.HOST, other), this::where);
             assertTrue(!index.holds(namespace, node.key, 0, Tier.HOST, other), this::where);
             assertTrue(index.holds(namespace, node.key, 0, Tier.HOST, row.host), this::where);
-            assertTrue(index.forget(namespace, node.key, 0, Tier.HOST, row.host), this::where);
-            assertTrue(!index.holds(namespace, node.key, 0, Tier.HOST, row.host), this::where);
+            long forgotten = row.host;
             row.host = Extent.NONE;
+            assertTrue(index.forget(namespace, node.key, 0, Tier.HOST, forgotten), this::where);
+            assertTrue(!index.holds(namespace, node.key, 0, Tier.HOST, forgotten), this::where);
+            assertTrue(
+                    !listens || !picture.isWhole() || isPresent(node) == picture.believes(node.key.getLong(0)),
+                    this::where);
         }
 
         void match() {
@@ -331,6 +388,7 @@ class PrefixIndexTest {
             assertEquals(0, index.runs(), this::where);
             for (int i = 0; i < index.blocksMax() && i < 300; i++) {
                 Node node = new Node(null, random);
+                byKey0.put(node.key.getLong(0), node);
                 publish(node);
                 assertTrue(isLive(node), this::where);
             }

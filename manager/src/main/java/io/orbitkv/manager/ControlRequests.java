@@ -1,11 +1,13 @@
 package io.orbitkv.manager;
 
 import io.orbitkv.index.Family;
+import io.orbitkv.manager.wire.BlocksListedEncoder;
 import io.orbitkv.manager.wire.ClearDecoder;
 import io.orbitkv.manager.wire.EventKind;
 import io.orbitkv.manager.wire.EventsAnswerEncoder;
 import io.orbitkv.manager.wire.EventsDecoder;
 import io.orbitkv.manager.wire.HelloDecoder;
+import io.orbitkv.manager.wire.ListBlocksDecoder;
 import io.orbitkv.manager.wire.OpenFamilyDecoder;
 import io.orbitkv.manager.wire.SyncDecoder;
 import io.orbitkv.manager.wire.SyncStatus;
@@ -35,12 +37,16 @@ final class ControlRequests {
     private final ClearDecoder clear = new ClearDecoder();
     private final SyncDecoder sync = new SyncDecoder();
     private final EventsDecoder events = new EventsDecoder();
+    private final ListBlocksDecoder listBlocks = new ListBlocksDecoder();
     private final WelcomeEncoder welcome = new WelcomeEncoder();
     private final EventsAnswerEncoder eventsAnswer = new EventsAnswerEncoder();
+    private final BlocksListedEncoder blocksListed = new BlocksListedEncoder();
     private final UnsafeBuffer bytes = new UnsafeBuffer(0, 0);
 
     /** What the log is read into, before it is known how many events there are. */
     private EventsSeen seen;
+
+    private BlocksSeen blocks;
 
     private int welcomeEnd;
 
@@ -104,7 +110,6 @@ final class ControlRequests {
         clear.wrap(frames.in(), Wire.MESSAGE, blockLength, version);
         FamilyHandle family = session.family(clear.family());
         manager.store().clear(family);
-        manager.events().cleared(family.family().id());
         return replies.ack(clear.opId());
     }
 
@@ -132,7 +137,7 @@ final class ControlRequests {
         events.wrap(frames.in(), Wire.MESSAGE, blockLength, version);
         long first;
         try {
-            seen = seen == null ? new EventsSeen(EVENTS_MAX) : seen.clear();
+            seen = seen == null ? new EventsSeen(EVENTS_MAX) : seen;
             long wait = Math.min(events.waitMillis(), WAIT_MILLIS_MAX);
             first = manager.events().read(events.fromSequence(), wait, EVENTS_MAX, seen);
         } catch (InterruptedException e) {
@@ -147,12 +152,50 @@ final class ControlRequests {
         EventsAnswerEncoder.EventsEncoder each = eventsAnswer.eventsCount(seen.count());
         for (int i = 0; i < seen.count(); i++) {
             each.next().sequence(seen.sequence(i)).shard(seen.shard(i));
-            each.kind(seen.kind(i) == EventLog.Kind.STORED ? EventKind.STORED : EventKind.CLEARED);
+            each.kind(kindOf(seen.kind(i)));
             for (int b = 0; b < Wire.KEY_BYTES; b++) {
                 each.familyId(b, (short) (seen.familyId(i)[b] & 0xFF));
-                each.key(b, (short) (seen.key(i)[b] & 0xFF));
+                each.key(b, seen.keyByte(i, b));
             }
         }
         return eventsAnswer.limit();
+    }
+
+    private static EventKind kindOf(EventLog.Kind kind) {
+        return switch (kind) {
+            case STORED -> EventKind.STORED;
+            case REMOVED -> EventKind.REMOVED;
+            case CLEARED -> EventKind.CLEARED;
+        };
+    }
+
+    /** Whoever lists blocks wants to hear what changes meanwhile. */
+    int listBlocks(int blockLength, int version) {
+        listBlocks.wrap(frames.in(), Wire.MESSAGE, blockLength, version);
+        manager.events().listen();
+        blocks = blocks == null ? new BlocksSeen() : blocks.clear();
+        long cursor = listBlocks.cursor();
+        for (int step = 0; step < BlocksSeen.STEPS_MAX && blocks.hasRoom(); step++) {
+            cursor = manager.store().visitBlocks(cursor, blocks);
+            if (cursor == 0) {
+                break;
+            }
+        }
+        blocksListed
+                .wrapAndApplyHeader(frames.out(), Wire.LENGTH_BYTES, replies.header)
+                .opId(listBlocks.opId())
+                .epoch(manager.epoch())
+                .nextCursor(cursor);
+        BlocksListedEncoder.BlocksEncoder each = blocksListed.blocksCount(blocks.count());
+        for (int i = 0; i < blocks.count(); i++) {
+            each.next().shard(blocks.shard(i));
+            for (int b = 0; b < Wire.KEY_BYTES; b++) {
+                each.familyId(b, (short) (blocks.familyId(i)[b] & 0xFF));
+            }
+            for (int b = 0; b < Wire.HEAD_BYTES; b++) {
+                each.head(b, blocks.headByte(i, b));
+            }
+        }
+        return blocksListed.limit();
     }
 }

@@ -2,10 +2,12 @@ package io.orbitkv.manager;
 
 /** Events that were read from the log. Reused. One thread. */
 final class EventsSeen implements EventLog.Reader {
+    private static final int KEY_LONGS = Wire.KEY_BYTES / Long.BYTES;
+
     private final long[] sequences;
     private final EventLog.Kind[] kinds;
     private final byte[][] familyIds;
-    private final byte[][] keys;
+    private final long[] keys;
     private final int[] shards;
     private int count;
 
@@ -13,22 +15,27 @@ final class EventsSeen implements EventLog.Reader {
         sequences = new long[max];
         kinds = new EventLog.Kind[max];
         familyIds = new byte[max][];
-        keys = new byte[max][];
+        keys = new long[max * KEY_LONGS];
         shards = new int[max];
     }
 
-    EventsSeen clear() {
+    @Override
+    public void begin() {
         count = 0;
-        return this;
     }
 
     @Override
-    public void event(long sequence, EventLog.Kind kind, byte[] familyId, int shard, byte[] key) {
+    public void event(
+            long sequence, EventLog.Kind kind, byte[] familyId, int shard, long key0, long key1, long key2, long key3) {
         sequences[count] = sequence;
         kinds[count] = kind;
         familyIds[count] = familyId;
         shards[count] = shard;
-        keys[count] = key;
+        int keyAt = count * KEY_LONGS;
+        keys[keyAt] = key0;
+        keys[keyAt + 1] = key1;
+        keys[keyAt + 2] = key2;
+        keys[keyAt + 3] = key3;
         count++;
     }
 
@@ -48,8 +55,9 @@ final class EventsSeen implements EventLog.Reader {
         return familyIds[i];
     }
 
-    byte[] key(int i) {
-        return keys[i];
+    /** Byte {@code b} of the key. */
+    short keyByte(int i, int b) {
+        return (short) ((keys[i * KEY_LONGS + b / Long.BYTES] >>> (b % Long.BYTES * Byte.SIZE)) & 0xFF);
     }
 
     int shard(int i) {

@@ -84,6 +84,14 @@ final class Figures {
                     "prefetches_waiting",
                     "queries whose blocks are yet to come from a drive",
                     m -> m.manager.prefetcher().waiting()),
+            counter(
+                    "events_told",
+                    "events of blocks; counted while somebody follows them",
+                    m -> m.manager.events().told()),
+            gauge(
+                    "events_followed",
+                    "1 while somebody has asked for events within a minute",
+                    m -> m.manager.events().isFollowed() ? 1 : 0),
             gauge("requests_in_work", "messages that are being worked on; 0 once drained", m -> m.manager.working()),
             gauge("session_bytes", "memory of frames and staging", m -> MemoryPurpose.SESSION.bytes()),
             gauge(

@@ -55,7 +55,7 @@ public final class Manager implements AutoCloseable {
     private final KvStore store;
     private final Arena arena;
     private final LeaseTable leases;
-    private final EventLog events = new EventLog();
+    private final EventLog events;
     private final ManagerCounters counters = new ManagerCounters();
     private final RateLimits limits = new RateLimits();
     private final Prefetcher prefetcher;
@@ -83,6 +83,7 @@ public final class Manager implements AutoCloseable {
             made.keep(() -> delete(options.socket()));
             store = made.keep(KvStore.open(pooled(options.store())));
             arena = store.arena();
+            events = new EventLog(store::listen);
             growth = new PoolGrowth(new StorePool(), formerPools(arena), Manager::headroomBytes);
             made.keep(this::interruptThreads);
             start("pool-growth", growth); // beside the rest of the start: clients find a pool that has grown
@@ -98,6 +99,7 @@ public final class Manager implements AutoCloseable {
         start("acceptor", acceptor);
         start("last-used", this::bringBackLastUsed);
         upkeep.scheduleWithFixedDelay(leases::sweep, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
+        upkeep.scheduleWithFixedDelay(this::forgetListeners, SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     /**
@@ -173,6 +175,12 @@ public final class Manager implements AutoCloseable {
                         LOG,
                         "blocks that were used last stay on the drives until they are asked for: " + e.getMessage());
             }
+        }
+    }
+
+    private void forgetListeners() {
+        if (!stopping) {
+            events.forget(System.nanoTime());
         }
     }
 

@@ -6,6 +6,7 @@ import io.orbitkv.manager.wire.ClearDecoder;
 import io.orbitkv.manager.wire.DoneDecoder;
 import io.orbitkv.manager.wire.EventsDecoder;
 import io.orbitkv.manager.wire.HelloDecoder;
+import io.orbitkv.manager.wire.ListBlocksDecoder;
 import io.orbitkv.manager.wire.LocateDecoder;
 import io.orbitkv.manager.wire.OpenFamilyDecoder;
 import io.orbitkv.manager.wire.PingDecoder;
@@ -77,6 +78,8 @@ final class Requests {
             case SyncDecoder.TEMPLATE_ID -> control.sync(greeted(blockLength, SyncDecoder.BLOCK_LENGTH), version);
             case StatsDecoder.TEMPLATE_ID -> control.stats(greeted(blockLength, StatsDecoder.BLOCK_LENGTH), version);
             case EventsDecoder.TEMPLATE_ID -> control.events(greeted(blockLength, EventsDecoder.BLOCK_LENGTH), version);
+            case ListBlocksDecoder.TEMPLATE_ID ->
+                control.listBlocks(greeted(blockLength, ListBlocksDecoder.BLOCK_LENGTH), version);
             case PingDecoder.TEMPLATE_ID -> control.ping(greeted(blockLength, PingDecoder.BLOCK_LENGTH), version);
             case ByeDecoder.TEMPLATE_ID -> {
                 ended = true;

@@ -209,9 +209,6 @@ final class SaveRequests {
                         source.setScattered(session.staging(), starts),
                         result);
         totals.add(result);
-        int stored = result.present() + result.accepted();
-        manager.events()
-                .stored(save.shard().family().family().id(), save.shard().number(), save.keys(), keysAt, stored);
     }
 
     private void requireStaging(long offset, int bytes) {

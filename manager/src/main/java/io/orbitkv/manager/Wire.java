@@ -31,6 +31,9 @@ final class Wire {
 
     static final int KEY_BYTES = 32;
 
+    /** Of a key, what names a block in events. */
+    static final int HEAD_BYTES = 16;
+
     private Wire() {}
 
     /** How many keys so many bytes are. */

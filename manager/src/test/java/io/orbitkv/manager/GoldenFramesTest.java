@@ -229,6 +229,14 @@ class GoldenFramesTest {
                         .waitMillis(250)
                         .limit());
         frame(
+                "ListBlocks",
+                new ListBlocksEncoder()
+                        .wrapAndApplyHeader(buffer, 4, header)
+                        .opId(OP)
+                        .epoch(EPOCH)
+                        .cursor(HANDLE)
+                        .limit());
+        frame(
                 "Ping",
                 new PingEncoder()
                         .wrapAndApplyHeader(buffer, 4, header)
@@ -343,6 +351,33 @@ class GoldenFramesTest {
             each.familyId(i, KEY[i]).key(i, KEYS[i]);
         }
         frame("EventsAnswer", events.limit());
+        BlocksListedEncoder listed = new BlocksListedEncoder()
+                .wrapAndApplyHeader(buffer, 4, header)
+                .opId(OP)
+                .epoch(EPOCH)
+                .nextCursor(HANDLE);
+        BlocksListedEncoder.BlocksEncoder block = listed.blocksCount(2);
+        for (int row = 0; row < 2; row++) {
+            block.next().shard(2 + row);
+            for (int i = 0; i < KEY.length; i++) {
+                block.familyId(i, KEY[i]);
+            }
+            for (int i = 0; i < Wire.HEAD_BYTES; i++) {
+                block.head(i, KEYS[row * Wire.KEY_BYTES + i]);
+            }
+        }
+        frame("BlocksListed", listed.limit());
+        events.wrapAndApplyHeader(buffer, 4, header).opId(OP).epoch(EPOCH).firstSequence(17);
+        each = events.eventsCount(2).next();
+        each.sequence(18).shard(2).kind(EventKind.REMOVED);
+        for (int i = 0; i < KEY.length; i++) {
+            each.familyId(i, KEY[i]).key(i, i < Wire.HEAD_BYTES ? KEYS[i] : 0);
+        }
+        each.next().sequence(19).shard(0).kind(EventKind.CLEARED);
+        for (int i = 0; i < KEY.length; i++) {
+            each.familyId(i, KEY[i]).key(i, (short) 0);
+        }
+        frame("EventsAnswerRemoved", events.limit());
         frame(
                 "Ack",
                 new AckEncoder().wrapAndApplyHeader(buffer, 4, header).opId(OP).limit());

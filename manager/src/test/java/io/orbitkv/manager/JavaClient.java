@@ -1,10 +1,14 @@
 package io.orbitkv.manager;
 
 import io.orbitkv.index.Family;
+import io.orbitkv.manager.wire.BlocksListedDecoder;
 import io.orbitkv.manager.wire.DoneEncoder;
 import io.orbitkv.manager.wire.ErrorDecoder;
+import io.orbitkv.manager.wire.EventsAnswerDecoder;
+import io.orbitkv.manager.wire.EventsEncoder;
 import io.orbitkv.manager.wire.FamilyOpenedDecoder;
 import io.orbitkv.manager.wire.HelloEncoder;
+import io.orbitkv.manager.wire.ListBlocksEncoder;
 import io.orbitkv.manager.wire.LocateEncoder;
 import io.orbitkv.manager.wire.LocatedDecoder;
 import io.orbitkv.manager.wire.MessageHeaderDecoder;
@@ -27,6 +31,8 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.PageKind;
 import io.orbitkv.nativeio.UnixSocket;
 import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Set;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** A client in Java, as plain as can be: one request at a time, no deadline. One thread. */
@@ -231,6 +237,58 @@ final class JavaClient implements AutoCloseable {
         }
         done(lease, block);
         return Arrays.copyOf(bytes, block * blockBytes);
+    }
+
+    /** Takes events from a sequence on into a set of the heads of keys; the sequence of the first there can be, and the next. */
+    long[] events(long from, Set<String> heads) {
+        call(new EventsEncoder()
+                .wrapAndApplyHeader(out, Wire.LENGTH_BYTES, header)
+                .opId(++opId)
+                .epoch(epoch)
+                .fromSequence(from)
+                .waitMillis(0)
+                .limit());
+        EventsAnswerDecoder answer = new EventsAnswerDecoder();
+        answer.wrapAndApplyHeader(in, Wire.LENGTH_BYTES, answerHeader);
+        long first = answer.firstSequence();
+        long next = first;
+        byte[] head = new byte[Wire.HEAD_BYTES];
+        for (EventsAnswerDecoder.EventsDecoder event : answer.events()) {
+            next = event.sequence() + 1;
+            for (int i = 0; i < head.length; i++) {
+                head[i] = (byte) event.key(i);
+            }
+            String name = HexFormat.of().formatHex(head);
+            switch (event.kind()) {
+                case STORED -> heads.add(name);
+                case REMOVED -> heads.remove(name);
+                default -> heads.clear();
+            }
+        }
+        return new long[] {first, next};
+    }
+
+    /** Adds the heads of the keys of all blocks that are stored. */
+    void listBlocks(Set<String> heads) {
+        long cursor = 0;
+        byte[] head = new byte[Wire.HEAD_BYTES];
+        do {
+            call(new ListBlocksEncoder()
+                    .wrapAndApplyHeader(out, Wire.LENGTH_BYTES, header)
+                    .opId(++opId)
+                    .epoch(epoch)
+                    .cursor(cursor)
+                    .limit());
+            BlocksListedDecoder listed = new BlocksListedDecoder();
+            listed.wrapAndApplyHeader(in, Wire.LENGTH_BYTES, answerHeader);
+            cursor = listed.nextCursor();
+            for (BlocksListedDecoder.BlocksDecoder block : listed.blocks()) {
+                for (int i = 0; i < head.length; i++) {
+                    head[i] = (byte) block.head(i);
+                }
+                heads.add(HexFormat.of().formatHex(head));
+            }
+        } while (cursor != 0);
     }
 
     void done(long leaseId, int blocks) {

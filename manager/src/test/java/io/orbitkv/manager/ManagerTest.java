@@ -12,12 +12,17 @@ import io.orbitkv.nativeio.Machine;
 import io.orbitkv.nativeio.MemoryPurpose;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.UnixSocket;
+import io.orbitkv.recovery.FillState;
 import io.orbitkv.store.StoreOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -172,6 +177,74 @@ class ManagerTest {
             await(() -> manager.store().stats().promotedBlocks() == 32, "they stay on the drive");
         }
         Manager.start(options("one")).close(); // while they are being brought back
+    }
+
+    /** vllm 45174, llm-d-router 2853: blocks that had gone stayed indexed for good. */
+    @Test
+    void reported_vllm_45174_whatAListenerKeepsIsWhatTheManagerHolds() {
+        List<byte[]> prompts = new ArrayList<>();
+        Random keysOf = new Random(45174);
+        Set<String> kept = new HashSet<>();
+        try (Manager manager = Manager.start(options("one"));
+                JavaClient saver = new JavaClient(socket(), "saver");
+                JavaClient router = new JavaClient(socket(), "router")) {
+            await(() -> manager.store().openReport().fill() == FillState.WHOLE, "the index is not whole");
+            int family = saver.open(family(BLOCK_BYTES));
+            long next = router.events(0, kept)[1];
+            router.listBlocks(kept);
+            assertEquals(Set.of(), kept);
+            for (int prompt = 0; prompt < 2 * CAP_BLOCKS / 32; prompt++) { // twice what the drive holds
+                byte[] keys = new byte[32 * Wire.KEY_BYTES];
+                keysOf.nextBytes(keys);
+                prompts.add(keys);
+                saver.save(family, keys, new byte[32 * BLOCK_BYTES], BLOCK_BYTES);
+                saver.save(
+                        family, prompts.get(keysOf.nextInt(prompts.size())), new byte[32 * BLOCK_BYTES], BLOCK_BYTES);
+            }
+            next = awaitAsHeld(saver, family, prompts, router, next, kept);
+            assertTrue(kept.size() > CAP_BLOCKS / 4 && kept.size() < 3 * CAP_BLOCKS / 2, kept.size() + " blocks");
+            Set<String> listed = new HashSet<>();
+            router.listBlocks(listed);
+            assertEquals(kept, listed);
+            manager.store().clear(manager.store().openFamily(family(BLOCK_BYTES)));
+            router.events(next, kept);
+            assertEquals(Set.of(), kept);
+            saver.save(family, prompts.get(0), new byte[32 * BLOCK_BYTES], BLOCK_BYTES);
+        }
+        Set<String> again = new HashSet<>();
+        try (Manager manager = Manager.start(options("one"));
+                JavaClient router = new JavaClient(socket(), "router")) {
+            await(() -> manager.store().openReport().fill() == FillState.WHOLE, "the index is not whole");
+            router.listBlocks(again);
+            assertEquals(32, again.size(), "blocks of an earlier life are listed");
+        }
+    }
+
+    /** Follows events until what is kept is what queries find, block by block; the next sequence. */
+    private static long awaitAsHeld(
+            JavaClient saver, int family, List<byte[]> prompts, JavaClient router, long from, Set<String> kept) {
+        long[] next = {from};
+        await(
+                () -> {
+                    long[] answer;
+                    do {
+                        answer = router.events(next[0], kept);
+                        assertEquals(next[0], answer[0], "events are missing");
+                        next[0] = answer[1];
+                    } while (answer[1] > answer[0]);
+                    for (byte[] keys : prompts) {
+                        for (int at = 0; at < keys.length; at += Wire.KEY_BYTES) {
+                            byte[] key = Arrays.copyOfRange(keys, at, at + Wire.KEY_BYTES);
+                            String head = HexFormat.of().formatHex(key, 0, Wire.HEAD_BYTES);
+                            if ((saver.query(family, key, 1) == 1) != kept.contains(head)) {
+                                return false;
+                            }
+                        }
+                    }
+                    return true;
+                },
+                "what is kept is not what is held");
+        return next[0];
     }
 
     /** Together they save more than twice the cap; each has a family of its own as workers of one engine have. */

@@ -23,6 +23,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.Long2ObjectHashMap;
 
 /**
@@ -44,6 +45,14 @@ final class Families {
     private final Map<Long, NamespaceRow> known = new HashMap<>();
     private final Map<Long, Integer> numbers = new HashMap<>();
     private final Map<Family, FamilyHandle> open = new HashMap<>();
+
+    /** Rows by index number, and what clients call those of which somebody was told. Guarded by the writer lock. */
+    private final Int2ObjectHashMap<NamespaceRow> rows = new Int2ObjectHashMap<>();
+
+    private final Int2ObjectHashMap<Name> names = new Int2ObjectHashMap<>();
+
+    /** A namespace as clients call it. */
+    record Name(byte[] familyId, int shard) {}
 
     /** Bindings by id64, for the log's thread. Guarded by the writer lock. */
     private final Long2ObjectHashMap<ShardHandle.Binding> bindings = new Long2ObjectHashMap<>();
@@ -69,6 +78,7 @@ final class Families {
         for (OpenedNamespace opened : atOpening) {
             known.put(opened.row().id64(), opened.row());
             numbers.put(opened.row().id64(), opened.number());
+            rows.put(opened.number(), opened.row());
         }
     }
 
@@ -127,11 +137,11 @@ final class Families {
 
     /** Writes the namespaces down that the catalog doesn't know, in one commit. */
     private void enlist(List<Namespace> namespaces) {
-        List<NamespaceRow> rows = new ArrayList<>();
+        List<NamespaceRow> fresh = new ArrayList<>();
         for (Namespace namespace : namespaces) {
             NamespaceRow row = known.get(namespace.id64());
             if (row == null) {
-                rows.add(new NamespaceRow(namespace.id64(), namespace.id(), 0, namespace.encoded()));
+                fresh.add(new NamespaceRow(namespace.id64(), namespace.id(), 0, namespace.encoded()));
             } else if (!Arrays.equals(row.id(), namespace.id())) {
                 throw new OrbitKvException(
                         ErrorCode.BAD_FAMILY,
@@ -140,12 +150,12 @@ final class Families {
                                 + ", which this store holds; use another store, or another scope");
             }
         }
-        if (!rows.isEmpty()) {
+        if (!fresh.isEmpty()) {
             try (Catalog.Batch batch = catalog.begin()) {
-                rows.forEach(batch::putNamespace);
+                fresh.forEach(batch::putNamespace);
                 batch.commit();
             }
-            rows.forEach(row -> known.put(row.id64(), row));
+            fresh.forEach(row -> known.put(row.id64(), row));
         }
     }
 
@@ -154,6 +164,7 @@ final class Families {
         if (number == null) {
             synchronized (writerLock) {
                 number = index.newNamespace();
+                rows.put((int) number, known.get(namespace.id64()));
             }
             numbers.put(namespace.id64(), number);
         }
@@ -175,38 +186,63 @@ final class Families {
         return binding != null && binding.epoch() == epoch ? binding.indexNumber() : -1;
     }
 
+    /** What clients call the namespace that has an index number; null where a clear has retired it. Under the writer lock. */
+    Name nameOf(int number) {
+        Name name = names.get(number);
+        return name == null ? readName(number) : name;
+    }
+
+    private Name readName(int number) {
+        NamespaceRow row = rows.get(number);
+        if (row == null) {
+            return null;
+        }
+        ByteBuffer definition = ByteBuffer.wrap(row.definition()).order(ByteOrder.LITTLE_ENDIAN);
+        int shard = definition.getInt();
+        byte[] encoded = new byte[definition.remaining()];
+        definition.get(encoded);
+        Name name = new Name(Family.decode(encoded).id(), shard);
+        names.put(number, name);
+        return name;
+    }
+
     /** Forgets every block of a family: the commit is the moment from which it is so, at any crash. */
-    synchronized void clear(FamilyHandle family) {
+    synchronized void clear(FamilyHandle family, Residency residency) {
         probe.enter(CrashWindow.CLEAR);
         try {
-            List<NamespaceRow> rows = new ArrayList<>();
+            List<NamespaceRow> next = new ArrayList<>();
             for (int i = 0; i < family.shards(); i++) {
                 NamespaceRow row = known.get(family.shard(i).namespace().id64());
-                rows.add(new NamespaceRow(row.id64(), row.id(), row.epoch() + 1, row.definition()));
+                next.add(new NamespaceRow(row.id64(), row.id(), row.epoch() + 1, row.definition()));
             }
             try (Catalog.Batch batch = catalog.begin()) {
-                rows.forEach(batch::putNamespace);
+                next.forEach(batch::putNamespace);
                 batch.addCounter(CatalogCounter.CLEARS, 1);
                 batch.commit();
             }
-            for (int i = 0; i < rows.size(); i++) {
-                NamespaceRow row = rows.get(i);
-                known.put(row.id64(), row);
-                rebind(family.shard(i), row.epoch());
+            synchronized (writerLock) { // over all shards: no block of the new epoch is told before the clear
+                for (int i = 0; i < next.size(); i++) {
+                    NamespaceRow row = next.get(i);
+                    known.put(row.id64(), row);
+                    rebind(family.shard(i), row);
+                }
+                residency.cleared(family.family().id());
             }
         } finally {
             probe.leave(CrashWindow.CLEAR);
         }
     }
 
-    private void rebind(ShardHandle shard, int epoch) {
-        synchronized (writerLock) {
-            int number = index.newNamespace();
-            index.retire(shard.binding().indexNumber());
-            fill.cleared(shard.namespace().id64(), epoch, number);
-            numbers.put(shard.namespace().id64(), number);
-            shard.rebind(bind(shard.namespace().id64(), new ShardHandle.Binding(number, epoch)));
-        }
+    private void rebind(ShardHandle shard, NamespaceRow row) {
+        int number = index.newNamespace();
+        int retired = shard.binding().indexNumber();
+        index.retire(retired);
+        rows.remove(retired);
+        names.remove(retired);
+        rows.put(number, row);
+        fill.cleared(row.id64(), row.epoch(), number);
+        numbers.put(row.id64(), number);
+        shard.rebind(bind(row.id64(), new ShardHandle.Binding(number, row.epoch())));
     }
 
     /** All namespaces that the catalog knows, with their epochs and index numbers of now. */

@@ -13,7 +13,8 @@ final class Upkeep implements Agent {
     /** Runs looked at under the writer lock at a time: some tens of microseconds. */
     private static final int SWEEP_RUNS = 64;
 
-    private static final long QUARANTINE_INTERVAL_NANOS = 100_000_000;
+    /** Sweeps that only those ask for who listen rest so many times as long as they last. */
+    private static final int REST_TIMES = 19;
 
     private final Object writerLock;
     private final PrefixIndex index;
@@ -21,10 +22,13 @@ final class Upkeep implements Agent {
     private final RestorePath restores;
     private final Workspaces workspaces;
     private final Reclaims reclaims;
+    private final Residency residency;
     private final NanoClock clock;
 
     private long sweptReclaims;
     private long passEnds;
+    private long passBeganNanos;
+    private long restUntilNanos;
     private boolean sweeping;
 
     /** Counts what makes extents stale. */
@@ -43,6 +47,7 @@ final class Upkeep implements Agent {
             RestorePath restores,
             Workspaces workspaces,
             Reclaims reclaims,
+            Residency residency,
             NanoClock clock) {
         this.writerLock = writerLock;
         this.index = index;
@@ -50,12 +55,15 @@ final class Upkeep implements Agent {
         this.restores = restores;
         this.workspaces = workspaces;
         this.reclaims = reclaims;
+        this.residency = residency;
         this.clock = clock;
+        this.restUntilNanos = clock.nanoTime();
     }
 
     @Override
     public int doWork() {
         nvme.watch(clock.nanoTime());
+        residency.look();
         if (workspaces.hasRetired()) {
             workspaces.reuseDrained(restores::unpinDrained);
         }
@@ -64,10 +72,13 @@ final class Upkeep implements Agent {
 
     private int sweepWhenDue() {
         long now = reclaims.count();
-        if (!sweeping && now - sweptReclaims >= reclaims.sweepAfter()) {
+        if (!sweeping && isDue(now - sweptReclaims)) {
             sweeping = true;
             sweptReclaims = now;
-            passEnds = index.completedSweeps() + 1;
+            passBeganNanos = clock.nanoTime();
+            synchronized (writerLock) {
+                passEnds = index.sweepsUntilPassed();
+            }
         }
         if (!sweeping) {
             return 0;
@@ -76,7 +87,17 @@ final class Upkeep implements Agent {
             index.sweep(SWEEP_RUNS);
         }
         sweeping = index.completedSweeps() < passEnds;
+        if (!sweeping) {
+            long passed = clock.nanoTime();
+            restUntilNanos = passed + REST_TIMES * (passed - passBeganNanos);
+        }
         return 1;
+    }
+
+    /** Many losses make a sweep worth while; who listens wants to hear of each, but not at any price. */
+    private boolean isDue(long reclaimed) {
+        return reclaimed >= reclaims.sweepAfter()
+                || (reclaimed > 0 && residency.isOn() && clock.nanoTime() - restUntilNanos >= 0);
     }
 
     @Override

@@ -196,6 +196,52 @@ class StalledDriveTest {
         await(() -> store.sync(position, Level.WRITTEN, 1_000) == SyncOutcome.REACHED, "no sync succeeds any more");
     }
 
+    @Test
+    void whoListensBeginsAnewWhenADriveGoesOutAndWhenItIsBack() {
+        open(1);
+        HeldBlocks listener = new HeldBlocks(store);
+        fill();
+        awaitAsFound(listener);
+        assertEquals(prompts.size() * BLOCKS, listener.count(), "nothing was evicted from the drive");
+        int begun = listener.begun();
+        drives.get(0).stall();
+        restore(prompts.get(0));
+        awaitState(0, TierState.OUT);
+        awaitAsFound(listener);
+        assertTrue(listener.begun() > begun, "millions of blocks may be out of reach at once");
+        begun = listener.begun();
+        assertTrue(listener.count() < prompts.size() * BLOCKS / 2, listener.count() + " blocks in a pool for a third");
+        for (int i = 0; i < 200; i++) { // more than the pool holds
+            prompts.add(saved());
+        }
+        awaitAsFound(listener);
+        assertTrue(listener.removed() > 0, "blocks whose only copy is out of reach have gone");
+        drives.get(0).release();
+        awaitState(0, TierState.SERVING);
+        awaitAsFound(listener);
+        assertTrue(listener.begun() > begun, "and back at once");
+        assertTrue(listener.holds(family.shard(0), prompts.get(0), 0), "what the drive holds is there again");
+    }
+
+    /** Until what is believed is what a query finds of each block. */
+    private void awaitAsFound(HeldBlocks listener) {
+        await(
+                () -> {
+                    listener.update();
+                    for (Prompt prompt : prompts) {
+                        for (int block = 0; block < BLOCKS; block++) {
+                            try (Lease lease = store.query(family, prompt.keys, Prompt.keyOffset(block), 1)) {
+                                if (lease.blocks() == 1 != listener.holds(family.shard(0), prompt, block)) {
+                                    return false;
+                                }
+                            }
+                        }
+                    }
+                    return true;
+                },
+                "what is believed is not what is there");
+    }
+
     private long last() {
         return store.acceptedPosition();
     }

@@ -175,6 +175,15 @@ public final class Drives implements AutoCloseable {
         return false;
     }
 
+    /** How many drives are out of service. Any thread. */
+    public int countOut() {
+        int out = 0;
+        for (NvmeTier log : logs) {
+            out += log.isServing() ? 0 : 1;
+        }
+        return out;
+    }
+
     /** Blocks that can still be offered. */
     public int queueFree() {
         int free = 0;
