@@ -119,9 +119,52 @@ final class OpenAddressing implements Directory {
 
     // ---- the writer ----
 
+    // Loops over keys, not calls a key: they are what fills the index at a start, when little is compiled.
+
+    /** As short as can be, so that many cache misses are under way at once. */
     @Override
-    public long approach(long hash) {
-        return touch(home(hash));
+    public long approach(long[] key0s, int from, int count, long salt) {
+        long near = 0;
+        for (int i = from; i < from + count; i++) {
+            near += slots.getLong(home(PrefixIndex.hash(key0s[i], salt)) << SLOT_SHIFT);
+        }
+        return near;
+    }
+
+    @Override
+    public int absent(long[] key0s, int from, int count, long salt) {
+        for (int i = 0; i < count; i++) {
+            long hash = PrefixIndex.hash(key0s[from + i], salt);
+            long slot = home(hash);
+            for (long found = slots.getLong(slot << SLOT_SHIFT);
+                    found != EMPTY;
+                    found = slots.getLong(slot << SLOT_SHIFT)) {
+                if (found == hash) {
+                    return i;
+                }
+                slot = following(slot);
+            }
+        }
+        return count;
+    }
+
+    @Override
+    public int put(long[] key0s, int from, int count, long salt, long place) {
+        for (int i = 0; i < count; i++) {
+            long hash = PrefixIndex.hash(key0s[from + i], salt);
+            long slot = home(hash);
+            for (long found = slots.getLong(slot << SLOT_SHIFT);
+                    found != EMPTY;
+                    found = slots.getLong(slot << SLOT_SHIFT)) {
+                if (found == hash) {
+                    return i;
+                }
+                slot = following(slot);
+            }
+            slots.putLong((slot << SLOT_SHIFT) + PLACE, place + i);
+            slots.putLongRelease(slot << SLOT_SHIFT, hash);
+        }
+        return count;
     }
 
     @Override

@@ -529,6 +529,22 @@ public final class MemoryRegion implements AutoCloseable {
         UnsafeApi.copyMemory(source, ARRAY_BASE + sourceOffset, null, address + offset, length);
     }
 
+    /** Copies a range of an array into this region, to an offset that is a multiple of 8: each eight bytes are written whole. */
+    public void copyFrom(long offset, long[] source, int sourceIndex, int longs) {
+        check(offset, (long) longs * Long.BYTES);
+        Objects.checkFromIndexSize(sourceIndex, longs, source.length);
+        long sourceOffset = LONG_ARRAY_BASE + (long) sourceIndex * Long.BYTES;
+        UnsafeApi.copyMemory(source, sourceOffset, null, address + offset, (long) longs * Long.BYTES);
+    }
+
+    /** Copies a range of an array into this region, to an offset that is a multiple of 4: each four bytes are written whole. */
+    public void copyFrom(long offset, int[] source, int sourceIndex, int ints) {
+        check(offset, (long) ints * Integer.BYTES);
+        Objects.checkFromIndexSize(sourceIndex, ints, source.length);
+        long sourceOffset = INT_ARRAY_BASE + (long) sourceIndex * Integer.BYTES;
+        UnsafeApi.copyMemory(source, sourceOffset, null, address + offset, (long) ints * Integer.BYTES);
+    }
+
     /** Copies a range of this region into an array. */
     public void copyTo(long offset, byte[] target, int targetOffset, int length) {
         check(offset, length);

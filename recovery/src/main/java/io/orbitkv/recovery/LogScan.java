@@ -293,6 +293,7 @@ final class LogScan implements AutoCloseable {
             if (isUnsure(segment)) {
                 reader.checkPayloads();
             }
+            reader.list(Indexing.GENERATION);
             good = true;
         } finally {
             if (!good) {
