@@ -1,6 +1,7 @@
 package io.orbitkv.index;
 
 import java.util.SplittableRandom;
+import java.util.function.BooleanSupplier;
 
 /**
  * Hash of a key to the {@link Place} of its block.
@@ -55,6 +56,9 @@ interface Directory extends AutoCloseable {
 
     /** Removes a hash that is present. */
     void remove(long hash);
+
+    /** Has pages ready for so many keys; ends early when told to. Any thread. */
+    default void makeReady(long keys, BooleanSupplier isEnded) {}
 
     /** Bytes of native memory that it takes. */
     long bytes();

@@ -6,6 +6,7 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import java.lang.invoke.VarHandle;
+import java.util.function.BooleanSupplier;
 
 /**
  * The directory of the hot path: open addressing with linear probing, at most {@link #LOAD_MAX_PERCENT} full.
@@ -241,6 +242,14 @@ final class OpenAddressing implements Directory {
                 throw new OrbitKvException(ErrorCode.BUG, "the directory of the index lost a key that it should hold");
             }
             slot = following(slot);
+        }
+    }
+
+    /** Keys come to lie anywhere: many of them touch every page, a few do not. */
+    @Override
+    public void makeReady(long keys, BooleanSupplier isEnded) {
+        if (keys >= slots.bytes() / MemoryRegion.PAGE_BYTES) {
+            slots.populate(slots.bytes(), isEnded);
         }
     }
 

@@ -6,6 +6,7 @@ import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongPredicate;
 import org.agrona.DirectBuffer;
 
@@ -411,6 +412,17 @@ public final class PrefixIndex implements AutoCloseable {
         expected = 1;
         blocks.lazySet(blocks.get() + taken);
         return taken;
+    }
+
+    /**
+     * Has pages of an empty index ready for blocks that are about to be recovered, beside the one writer. Any thread.
+     *
+     * @param blocks how many
+     * @param isEnded asked now and then; the index must not be closed before this has returned
+     */
+    public void makeReady(long blocks, BooleanSupplier isEnded) {
+        directory.makeReady(blocks, isEnded);
+        runs.slabs().makeReady(blocks, isEnded);
     }
 
     /** Has the memory near soon that a recovery looks at first; answers anything, lest it be optimised away. */

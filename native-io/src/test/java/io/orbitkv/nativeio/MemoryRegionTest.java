@@ -133,6 +133,19 @@ class MemoryRegionTest {
     }
 
     @Test
+    void whatStandsInPopulatedMemoryStays() {
+        long bytes = 4 * MemoryRegion.HUGE_PAGE_BYTES + PAGE;
+        try (MemoryRegion region = MemoryRegion.anonymous(bytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
+            region.putLong(8, 5);
+            region.populate(bytes, () -> false);
+            assertEquals(5, region.getLong(8));
+            assertEquals(0, region.getLong(bytes - 8));
+            assertThrows(OrbitKvException.class, () -> region.populate(bytes + 1, () -> false));
+            assertThrows(OrbitKvException.class, () -> region.populate(-1, () -> false));
+        }
+    }
+
+    @Test
     void sealsHold() {
         try (MemoryRegion region = MemoryRegion.memfd("sealed", PAGE, PageKind.SMALL, MemoryPurpose.TOOL)) {
             assertEquals(0, region.seals());

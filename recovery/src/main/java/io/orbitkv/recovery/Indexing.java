@@ -16,6 +16,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongPredicate;
 import org.agrona.collections.Long2ObjectHashMap;
 
@@ -246,6 +247,11 @@ final class Indexing {
 
     // ---- without the lock ----
 
+    /** Has pages of the index ready for so many blocks. Any thread. */
+    void makeReady(long listed, BooleanSupplier isEnded) {
+        index.makeReady(listed, isEnded);
+    }
+
     /** A segment's blocks are about to come. */
     void begin(int segment) {
         taken.set(segment);
@@ -259,13 +265,20 @@ final class Indexing {
         deadPages = 0;
     }
 
-    /** Makes a piece of a segment's listings ready, at most {@link #PIECE_BLOCKS}; how many. */
+    /**
+     * Makes a piece of a segment's listings ready, at most {@link #PIECE_BLOCKS}; how many. It ends with a chain where it can,
+     * for a run that gets its rest with the next piece would have to move.
+     */
     int prepare(SegmentReader reader, int from) {
         int end = Math.min(reader.count(), from + PIECE_BLOCKS);
         boolean isDoubtful = reader.wrongCount() > 0 || quarantineSegments.get(reader.segment());
         blocks = reader.blocks();
         chains = 0;
         for (int i = from; i < end; i += lengths[chains++]) {
+            int length = isDoubtful ? 1 : blocks.chain(i, Math.min(reader.count() - i, PrefixIndex.RECOVERED_MAX));
+            if (i + length > end) {
+                return i - from;
+            }
             BlockListing block = reader.listing(i);
             MemoryRegion region = block.region();
             hasParent[chains] = block.hasParent();
@@ -273,7 +286,7 @@ final class Indexing {
             parentTags[chains] = region.getLong(block.parentOffset() + TAG_IN_KEY);
             epochs[chains] = block.namespaceEpoch();
             firsts[chains] = i;
-            lengths[chains] = isDoubtful ? 1 : blocks.chain(i, Math.min(end - i, PrefixIndex.RECOVERED_MAX));
+            lengths[chains] = length;
             Target target = target(block.namespaceId64());
             targets[chains] = target;
             fates[chains] = isDoubtful ? judge(reader, i, block.firstPage(), target) : fateIn(target);

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -32,6 +33,8 @@ final class ReaderPool implements AutoCloseable {
     private final Deque<CompletableFuture<SegmentReader>> running = new ArrayDeque<>();
     private int[] wanted = {};
     private Reading how;
+    private CompletableFuture<Void> beside;
+    private volatile boolean isEnded;
     private int next;
 
     ReaderPool(DataFolders folders, LogGeometry geometry, int threadCount) {
@@ -63,7 +66,7 @@ final class ReaderPool implements AutoCloseable {
      * @param use on the caller's thread, in order; the reader holds what was read until this returns
      */
     void each(int[] segments, Reading reading, Consumer<SegmentReader> use) {
-        begin(segments, reading);
+        begin(segments, reading, readers.size());
         try {
             for (SegmentReader done = next(); done != null; done = next()) {
                 use.accept(done);
@@ -126,13 +129,25 @@ final class ReaderPool implements AutoCloseable {
         }
     }
 
-    /** Begins to read segments; {@link #next} hands them on, and {@link #end} ends it in any case. */
-    void begin(int[] segments, Reading reading) {
+    /**
+     * Begins to read segments; {@link #next} hands them on, and {@link #end} ends it in any case.
+     *
+     * @param atOnceMax most segments that are read or have been read and not been given back yet
+     */
+    void begin(int[] segments, Reading reading, int atOnceMax) {
         wanted = segments;
         how = reading;
         next = 0;
+        isEnded = false;
         idle.clear();
-        idle.addAll(readers);
+        idle.addAll(readers.subList(0, Math.min(readers.size(), atOnceMax)));
+    }
+
+    /** Has a thread do something beside the reading that was begun, and ends with it; nothing where there are no threads. */
+    void beside(Consumer<BooleanSupplier> work) {
+        if (threads != null) {
+            beside = CompletableFuture.runAsync(() -> work.accept(() -> isEnded), threads);
+        }
     }
 
     /** The next segment in the order that was asked for; null when all were handed on. The reader is lent. */
@@ -172,6 +187,11 @@ final class ReaderPool implements AutoCloseable {
         }
         running.clear();
         next = wanted.length;
+        isEnded = true;
+        if (beside != null) {
+            beside.handle((nothing, failure) -> null).join();
+            beside = null;
+        }
         return left;
     }
 
