@@ -7,7 +7,6 @@ import io.orbitkv.nativeio.DataFolders;
 import io.orbitkv.nativeio.ErrorCode;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.StorageFile;
-import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.LogState;
 import io.orbitkv.tiers.Verdict;
@@ -26,11 +25,6 @@ import java.util.stream.IntStream;
  * payloads are checked then, for the header may be damaged because a new use had just begun.
  */
 final class LogScan implements AutoCloseable {
-    /** Bytes of listings that are read at once, and the fewest segments: one each to be read, taken apart and indexed. */
-    private static final long AT_ONCE_BYTES = 4L << 20;
-
-    private static final int AT_ONCE_MIN = 3;
-
     /** Listed blocks from which on it is worth a thread to have pages of the index ready. */
     private static final long READY_MIN = 1 << 16;
 
@@ -283,20 +277,11 @@ final class LogScan implements AutoCloseable {
         for (int segment : segments) {
             listed += blocks[segment];
         }
-        readers.begin(segments, this::readForFill, atOnceMax(listed, segments.length));
+        readers.begin(segments, this::readForFill);
         if (listed >= READY_MIN) {
-            long ready = listed;
-            readers.beside(isEnded -> indexing.makeReady(ready, isEnded));
+            long expected = listed;
+            readers.beside(isEnded -> indexing.makeReady(expected, isEnded));
         }
-    }
-
-    /**
-     * Where segments list many blocks, a few of them keep a drive busy; more would take the cores from the thread that they
-     * are read for, and from the compilers, while nothing is compiled yet.
-     */
-    private static int atOnceMax(long listed, int segments) {
-        long bytes = Math.max(BlockListing.BYTES, listed * BlockListing.BYTES / Math.max(1, segments));
-        return (int) Math.max(AT_ONCE_MIN, AT_ONCE_BYTES / bytes);
     }
 
     private int[] segmentsInOrder() {

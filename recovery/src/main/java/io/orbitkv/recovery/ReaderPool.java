@@ -66,7 +66,7 @@ final class ReaderPool implements AutoCloseable {
      * @param use on the caller's thread, in order; the reader holds what was read until this returns
      */
     void each(int[] segments, Reading reading, Consumer<SegmentReader> use) {
-        begin(segments, reading, readers.size());
+        begin(segments, reading);
         try {
             for (SegmentReader done = next(); done != null; done = next()) {
                 use.accept(done);
@@ -129,18 +129,14 @@ final class ReaderPool implements AutoCloseable {
         }
     }
 
-    /**
-     * Begins to read segments; {@link #next} hands them on, and {@link #end} ends it in any case.
-     *
-     * @param atOnceMax most segments that are read or have been read and not been given back yet
-     */
-    void begin(int[] segments, Reading reading, int atOnceMax) {
+    /** Begins to read segments; {@link #next} hands them on, and {@link #end} ends it in any case. */
+    void begin(int[] segments, Reading reading) {
         wanted = segments;
         how = reading;
         next = 0;
         isEnded = false;
         idle.clear();
-        idle.addAll(readers.subList(0, Math.min(readers.size(), atOnceMax)));
+        idle.addAll(readers);
     }
 
     /** Has a thread do something beside the reading that was begun, and ends with it; nothing where there are no threads. */
