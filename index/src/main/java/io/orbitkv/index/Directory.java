@@ -1,6 +1,7 @@
 package io.orbitkv.index;
 
 import java.util.SplittableRandom;
+import java.util.function.BooleanSupplier;
 
 /**
  * Hash of a key to the {@link Place} of its block.
@@ -18,9 +19,33 @@ interface Directory extends AutoCloseable {
     /** The place of a hash or {@link Place#NONE}, for the writer, whom nobody overtakes. */
     long get(long hash);
 
-    /** Has the memory near soon in which the search for a hash begins; answers anything. */
-    default long approach(long hash) {
+    /** Has the memory near soon in which the searches for some keys begin; answers anything. */
+    default long approach(long[] key0s, int from, int count, long salt) {
         return 0;
+    }
+
+    /** How many of some keys, given by their first 8 bytes each, are absent: up to the first that is not. For the writer. */
+    default int absent(long[] key0s, int from, int count, long salt) {
+        int absent = 0;
+        while (absent < count && get(PrefixIndex.hash(key0s[from + absent], salt)) == Place.NONE) {
+            absent++;
+        }
+        return absent;
+    }
+
+    /**
+     * Adds keys that {@link #absent} has counted, whose blocks stand one behind the other; up to the first that is one of those
+     * just added, for two keys may have the same first bytes.
+     *
+     * @return how many were added
+     */
+    default int put(long[] key0s, int from, int count, long salt, long place) {
+        int put = 0;
+        while (put < count && get(PrefixIndex.hash(key0s[from + put], salt)) == Place.NONE) {
+            put(PrefixIndex.hash(key0s[from + put], salt), place + put);
+            put++;
+        }
+        return put;
     }
 
     /** Adds a hash that is absent. The caller keeps the number of keys within the bound. */
@@ -31,6 +56,9 @@ interface Directory extends AutoCloseable {
 
     /** Removes a hash that is present. */
     void remove(long hash);
+
+    /** Has pages ready for so many keys; ends early when told to. Any thread. */
+    default void makeReady(long keys, BooleanSupplier isEnded) {}
 
     /** Bytes of native memory that it takes. */
     long bytes();

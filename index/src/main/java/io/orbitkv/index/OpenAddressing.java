@@ -6,6 +6,7 @@ import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.PageKind;
 import java.lang.invoke.VarHandle;
+import java.util.function.BooleanSupplier;
 
 /**
  * The directory of the hot path: open addressing with linear probing, at most {@link #LOAD_MAX_PERCENT} full.
@@ -119,9 +120,52 @@ final class OpenAddressing implements Directory {
 
     // ---- the writer ----
 
+    // Loops over keys, not calls a key: they are what fills the index at a start, when little is compiled.
+
+    /** As short as can be, so that many cache misses are under way at once. */
     @Override
-    public long approach(long hash) {
-        return touch(home(hash));
+    public long approach(long[] key0s, int from, int count, long salt) {
+        long near = 0;
+        for (int i = from; i < from + count; i++) {
+            near += slots.getLong(home(PrefixIndex.hash(key0s[i], salt)) << SLOT_SHIFT);
+        }
+        return near;
+    }
+
+    @Override
+    public int absent(long[] key0s, int from, int count, long salt) {
+        for (int i = 0; i < count; i++) {
+            long hash = PrefixIndex.hash(key0s[from + i], salt);
+            long slot = home(hash);
+            for (long found = slots.getLong(slot << SLOT_SHIFT);
+                    found != EMPTY;
+                    found = slots.getLong(slot << SLOT_SHIFT)) {
+                if (found == hash) {
+                    return i;
+                }
+                slot = following(slot);
+            }
+        }
+        return count;
+    }
+
+    @Override
+    public int put(long[] key0s, int from, int count, long salt, long place) {
+        for (int i = 0; i < count; i++) {
+            long hash = PrefixIndex.hash(key0s[from + i], salt);
+            long slot = home(hash);
+            for (long found = slots.getLong(slot << SLOT_SHIFT);
+                    found != EMPTY;
+                    found = slots.getLong(slot << SLOT_SHIFT)) {
+                if (found == hash) {
+                    return i;
+                }
+                slot = following(slot);
+            }
+            slots.putLong((slot << SLOT_SHIFT) + PLACE, place + i);
+            slots.putLongRelease(slot << SLOT_SHIFT, hash);
+        }
+        return count;
     }
 
     @Override
@@ -198,6 +242,14 @@ final class OpenAddressing implements Directory {
                 throw new OrbitKvException(ErrorCode.BUG, "the directory of the index lost a key that it should hold");
             }
             slot = following(slot);
+        }
+    }
+
+    /** Keys come to lie anywhere: many of them touch every page, a few do not. */
+    @Override
+    public void makeReady(long keys, BooleanSupplier isEnded) {
+        if (keys >= slots.bytes() / MemoryRegion.PAGE_BYTES) {
+            slots.populate(slots.bytes(), isEnded);
         }
     }
 

@@ -6,6 +6,7 @@ import io.orbitkv.nativeio.Generations;
 import io.orbitkv.nativeio.OrbitKvException;
 import io.orbitkv.nativeio.Tier;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongPredicate;
 import org.agrona.DirectBuffer;
 
@@ -45,6 +46,9 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** What {@link #recover} answers when a later copy of the block is there already. */
     public static final int RECOVER_KEPT = -3;
+
+    /** Most blocks that {@link #recoverNew} takes at once. */
+    public static final int RECOVERED_MAX = Runs.BLOCKS_MAX;
 
     /** What became of a block that was to be published. */
     public enum Publication {
@@ -368,9 +372,77 @@ public final class PrefixIndex implements AutoCloseable {
         return RECOVERED;
     }
 
-    /** Has the memory near soon that {@link #recover} looks at first; answers anything, lest it be optimised away. */
-    public long touch(int namespace, long key0) {
-        return directory.approach(hash(key0, salt(namespace)));
+    /**
+     * Takes back consecutive blocks of NVMe as {@link #recover} does one by one, as far as no key of theirs is in the index.
+     *
+     * @param namespace a number from {@link #newNamespace}
+     * @param hasParent whether there is a block before the first
+     * @param parentKey0 bytes 0 to 7 of that block's key
+     * @param parentTag bytes 8 to 15 of that block's key
+     * @param key0s bytes 0 to 7 of their keys
+     * @param tags bytes 8 to 15 of their keys
+     * @param extents where they lie, live
+     * @param sizes stored bytes in the low half, checksum in the high one
+     * @param from index of the first
+     * @param count how many, at most {@link #RECOVERED_MAX}
+     * @return how many were taken, from the first on; the next one is for {@link #recover}
+     */
+    public int recoverNew(
+            int namespace,
+            boolean hasParent,
+            long parentKey0,
+            long parentTag,
+            long[] key0s,
+            long[] tags,
+            long[] extents,
+            long[] sizes,
+            int from,
+            int count) {
+        long salt = salt(namespace);
+        int absent = directory.absent(key0s, from, (int) Math.min(count, blocksMax - blocks.get()), salt);
+        long parentPlace = hasParent && absent > 0 ? placeOf(namespace, parentKey0, parentTag) : Place.NONE;
+        int taken = 0;
+        boolean goesOn = true;
+        while (taken < absent && goesOn) {
+            int at = from + taken;
+            expect(absent - taken);
+            long run = runFor(parentPlace, namespace, 0, hasParent || taken > 0, taken > 0 ? tags[at - 1] : parentTag);
+            if (run == Place.NONE) {
+                break;
+            }
+            int held = runs.count(run);
+            int fit = Math.min(absent - taken, RunMemory.capacity(Place.sizeClass(run)) - held);
+            long place = runs.append(run, key0s, tags, extents, sizes, at, fit);
+            int put = directory.put(key0s, at, fit, salt, place);
+            if (put > 0) {
+                parentPlace = place + put - 1;
+                remember(parentPlace, namespace, key0s[at + put - 1], tags[at + put - 1]);
+                taken += put;
+            }
+            if (put < fit) { // a key that is there twice has one place
+                runs.cut(run, held + put);
+                goesOn = false;
+            }
+        }
+        expected = 1;
+        blocks.lazySet(blocks.get() + taken);
+        return taken;
+    }
+
+    /**
+     * Has pages of an empty index ready for blocks that are about to be recovered, beside the one writer. Any thread.
+     *
+     * @param blocks how many
+     * @param isEnded asked now and then; the index must not be closed before this has returned
+     */
+    public void makeReady(long blocks, BooleanSupplier isEnded) {
+        directory.makeReady(blocks, isEnded);
+        runs.slabs().makeReady(blocks, isEnded);
+    }
+
+    /** Has the memory near soon that a recovery looks at first; answers anything, lest it be optimised away. */
+    public long touch(int namespace, long[] key0s, int from, int count) {
+        return directory.approach(key0s, from, count, salt(namespace));
     }
 
     /** Whether a number is in use: handed out, and not retired. Any thread. */
@@ -393,15 +465,18 @@ public final class PrefixIndex implements AutoCloseable {
             return Place.NONE;
         }
         long parentPlace = hasParent ? placeOf(namespace, parentKey0, parentTag) : Place.NONE;
+        long run = runFor(parentPlace, namespace, depthAlone, hasParent, parentTag);
+        return run == Place.NONE ? Place.NONE : append(run, namespace, key0, tag, tier, extent, size);
+    }
+
+    /** The run of the block before, with room for the next, or else a new one; NONE when there is no memory. */
+    private long runFor(long parentPlace, int namespace, int depthAlone, boolean hasParent, long parentTag) {
         long run = parentPlace == Place.NONE ? Place.NONE : extendable(parentPlace);
-        if (run == Place.NONE) {
-            int depth = parentPlace == Place.NONE ? depthAlone : runs.depth(parentPlace) + 1;
-            run = runs.start(classFor(expected), namespace, depth, hasParent ? parentTag : 0);
-            if (run == Place.NONE) {
-                return Place.NONE;
-            }
+        if (run != Place.NONE) {
+            return run;
         }
-        return append(run, namespace, key0, tag, tier, extent, size);
+        int depth = parentPlace == Place.NONE ? depthAlone : runs.depth(parentPlace) + 1;
+        return runs.start(classFor(expected), namespace, depth, hasParent ? parentTag : 0);
     }
 
     private long append(long run, int namespace, long key0, long tag, Tier tier, long extent, long size) {

@@ -6,6 +6,7 @@ import io.orbitkv.nativeio.PageKind;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 
 /**
  * The memory that runs lie in: bounded, and reserved as a whole up front, so that it never grows; pages that were never
@@ -141,6 +142,12 @@ final class RunMemory implements AutoCloseable {
             close(slab);
             giveBack(slab);
         }
+    }
+
+    /** Has pages ready for so many blocks in full runs, from the first slab on; ends early when told to. Any thread. */
+    void makeReady(long blocks, BooleanSupplier isEnded) {
+        long bytes = blocks * UNITS[CLASSES - 1] * UNIT_BYTES / capacity(CLASSES - 1);
+        memory.populate(Math.min(bytes, memory.bytes()), isEnded);
     }
 
     private int takeSlab() {

@@ -79,6 +79,10 @@ final class Runs implements AutoCloseable {
     /** Written by the one writer only. */
     private final AtomicLong runs = new AtomicLong();
 
+    // The writer's, for blocks that are appended together. Host extents stay NONE.
+    private final int[] pageColumn = new int[BLOCKS_MAX];
+    private final long[] extentColumn = new long[2 * BLOCKS_MAX];
+
     Runs(long blocksMax, Generations host, Generations nvme) {
         this.slabs = new RunMemory(blocksMax);
         this.memory = slabs.memory();
@@ -228,6 +232,47 @@ final class Runs implements AutoCloseable {
         return place;
     }
 
+    /**
+     * Appends blocks of NVMe to a run that has room for them, column by column, and makes them readable at once.
+     *
+     * @param sizes what {@link #size} makes of bytes and checksum
+     * @return the place of the first
+     */
+    long append(long run, long[] key0s, long[] tags, long[] extents, long[] sizes, int from, int blocks) {
+        int count = count(run);
+        assert count + blocks <= RunMemory.capacity(Place.sizeClass(run)) : count + " and " + blocks;
+        long place = Place.runOf(run) | count;
+        memory.copyFrom(key0Offset(place), key0s, from, blocks);
+        memory.copyFrom(tagOffset(place), tags, from, blocks);
+        memory.copyFrom(sizeOffset(place), sizes, from, blocks);
+        memory.putLong(base(run) + LAST_TAG, tags[from + blocks - 1]);
+        long turns = fold(extents, from, blocks) << count;
+        memory.copyFrom(pages(place), pageColumn, 0, blocks);
+        memory.copyFrom(extents(place), extentColumn, 0, 2 * blocks);
+        if (count > 0 && isTurn(extents(place))) {
+            turns |= 1L << count;
+        }
+        memory.putLong(base(run) + TURNS, memory.getLong(base(run) + TURNS) & ~(-1L << count) | turns);
+        memory.putIntRelease(base(run) + COUNT, count + blocks); // partner: the reader's acquire of the count
+        return place;
+    }
+
+    /** Writes extents of NVMe as a run has them into the two columns; the turns among them, the first not looked at. */
+    private long fold(long[] extents, int from, int blocks) {
+        long turns = 0;
+        long before = extents[from];
+        for (int i = 0; i < blocks; i++) {
+            long extent = extents[from + i];
+            extentColumn[2 * i + 1] = extent;
+            pageColumn[i] = Extent.page(extent) << Short.SIZE;
+            if (((extent ^ before) & SEGMENT_AND_GENERATION) != 0) {
+                turns |= 1L << i;
+            }
+            before = extent;
+        }
+        return turns;
+    }
+
     /** Gives a block new content in its old place. */
     void overwrite(long place, Tier tier, long extent, long size) {
         beginChange(place);
@@ -323,6 +368,15 @@ final class Runs implements AutoCloseable {
         memory.putInt(base(run) + COUNT, count);
         memory.putLong(base(run) + LAST_TAG, tag(run | count - 1));
         endChange(run);
+    }
+
+    /** Takes back what was just appended behind a run's first blocks, where no directory slot names it; with none left, the run. */
+    void cut(long run, int count) {
+        if (count > 0) {
+            truncate(run, count);
+        } else {
+            free(run);
+        }
     }
 
     /** Frees a run that no directory slot names any more. */

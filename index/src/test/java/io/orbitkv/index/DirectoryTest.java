@@ -84,6 +84,40 @@ class DirectoryTest {
 
     @ParameterizedTest
     @EnumSource
+    void keysThatComeTogetherStandAsIfTheyHadComeOneByOne(DirectoryKind kind) {
+        Map<Long, Long> model = new HashMap<>();
+        List<Long> known = new ArrayList<>();
+        long salt = gen.nextLong();
+        try (Directory directory = Directory.create(kind, KEYS_MAX)) {
+            while (model.size() < KEYS_MAX - 64) {
+                int from = gen.below(5);
+                int count = gen.between(1, 64);
+                long[] key0s = new long[from + count + 1];
+                for (int i = from; i < from + count; i++) {
+                    key0s[i] = gen.chance(0.01) && i > from ? key0s[gen.between(from, i - 1)] : gen.nextLong();
+                    key0s[i] = gen.chance(0.01) && !known.isEmpty() ? gen.pick(known) : key0s[i];
+                }
+                int absent = 0;
+                while (absent < count && !model.containsKey(key0s[from + absent])) {
+                    absent++;
+                }
+                directory.approach(key0s, from, count, salt);
+                assertEquals(absent, directory.absent(key0s, from, count, salt), () -> "seed " + seed);
+                long place = gen.nextLong() >>> 2;
+                int put = 0;
+                while (put < absent && model.putIfAbsent(key0s[from + put], place + put) == null) {
+                    known.add(key0s[from + put]);
+                    put++;
+                }
+                assertEquals(put, directory.put(key0s, from, absent, salt, place), () -> "seed " + seed);
+            }
+            model.forEach((key0, place) ->
+                    assertEquals(place, directory.get(PrefixIndex.hash(key0, salt)), () -> "seed " + seed));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void aKeyThatIsNotThereCanNeitherBeMovedNorRemoved(DirectoryKind kind) {
         try (Directory directory = Directory.create(kind, 100)) {
             directory.put(5, 7);

@@ -225,6 +225,52 @@ class PrefixIndexBoundsTest {
     }
 
     @Test
+    void aKeyThatIsListedTwiceHasOnePlace() {
+        for (int twin = 0; twin < 64; twin++) {
+            for (int second = twin + 1; second < 64; second += 1 + random.nextInt(12)) {
+                long[] key0s = random.longs(64).toArray();
+                long[] tags = random.longs(64).toArray();
+                long[] extents = new long[64];
+                for (int i = 0; i < 64; i++) {
+                    extents[i] = Extent.pack(1, i, 1);
+                }
+                key0s[second] = key0s[twin];
+                try (PrefixIndex index = new PrefixIndex(1000, host, nvme)) {
+                    int namespace = index.newNamespace();
+                    // A run of a few blocks is there already, so that some are appended to it and others start one.
+                    int before = random.nextInt(20);
+                    long[] others = random.longs(20).toArray();
+                    assertEquals(
+                            before,
+                            index.recoverNew(namespace, false, 0, 0, others, others, extents, others, 0, before));
+                    boolean follows = before > 0;
+                    long parent = follows ? others[before - 1] : 0;
+                    assertEquals(
+                            second,
+                            index.recoverNew(namespace, follows, parent, parent, key0s, tags, extents, tags, 0, 64));
+                    assertEquals(before + second, index.blocks());
+                    assertEquals(
+                            0,
+                            index.recoverNew(
+                                    namespace,
+                                    true,
+                                    key0s[second - 1],
+                                    tags[second - 1],
+                                    key0s,
+                                    tags,
+                                    extents,
+                                    tags,
+                                    second,
+                                    64 - second));
+                    long[] visited = new long[1];
+                    index.visit((number, continues, key0, tag, extent, bytes, checksum, depth) -> visited[0]++);
+                    assertEquals(before + second, visited[0]);
+                }
+            }
+        }
+    }
+
+    @Test
     void snapshotRowsComeBackAsTheyWere() {
         UnsafeBuffer keys = keys(3000);
         try (PrefixIndex from = new PrefixIndex(10_000, host, nvme);

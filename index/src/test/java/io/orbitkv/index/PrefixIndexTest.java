@@ -119,8 +119,10 @@ class PrefixIndexTest {
                 forget();
             } else if (dice < 86) {
                 publishAgain();
-            } else if (dice < 90) {
+            } else if (dice < 88) {
                 recover();
+            } else if (dice < 90) {
+                recoverTogether();
             } else if (dice < 93) {
                 (random.nextBoolean() ? host : nvme).raise(random.nextInt(SEGMENTS));
             } else if (dice < 99) {
@@ -272,6 +274,73 @@ class PrefixIndexTest {
         void tellRecovered(Node node) {
             if (listens && isPresent(node)) {
                 picture.recovered(node.key.getLong(0), node.key.getLong(8));
+            }
+        }
+
+        /** Consecutive blocks, of which the first may be known, or all, or none. */
+        void recoverTogether() {
+            List<Node> path = new ArrayList<>();
+            Node at = nodes.isEmpty() || random.nextInt(12) == 0 ? null : any();
+            int known = at == null ? 0 : random.nextInt(at.depth + 1) % PrefixIndex.RECOVERED_MAX;
+            for (Node node = at; node != null && path.size() < known; node = node.parent) {
+                path.add(node);
+            }
+            Collections.reverse(path);
+            int count = Math.max(path.size(), 1 + random.nextInt(PrefixIndex.RECOVERED_MAX));
+            while (path.size() < count && (at == null || at.depth < 990)) {
+                at = new Node(at, random);
+                nodes.add(at);
+                byKey0.put(at.key.getLong(0), at);
+                path.add(at);
+            }
+            int from = random.nextInt(3);
+            count = path.size();
+            if (count == 0) {
+                return;
+            }
+            long[] key0s = new long[from + count];
+            long[] tags = new long[from + count];
+            long[] extents = new long[from + count];
+            long[] sizes = new long[from + count];
+            List<Row> came = new ArrayList<>();
+            int segment = random.nextInt(SEGMENTS);
+            for (int i = 0; i < count; i++) {
+                Row row = newRow();
+                segment = random.nextInt(40) == 0 ? random.nextInt(SEGMENTS) : segment;
+                row.nvme = Extent.pack(segment, random.nextInt(Extent.PAGES_MAX), nvme.current(segment));
+                came.add(row);
+                key0s[from + i] = path.get(i).key.getLong(0);
+                tags[from + i] = path.get(i).key.getLong(8);
+                extents[from + i] = row.nvme;
+                sizes[from + i] = Integer.toUnsignedLong(row.bytes) | (long) row.checksum << 32;
+            }
+            int live = 0;
+            while (live < count && !isLive(path.get(live))) {
+                live++;
+            }
+            boolean isNew = path.stream().noneMatch(rows::containsKey);
+            long blocks = index.blocks();
+            Node parent = path.get(0).parent;
+            index.touch(namespace, key0s, from, count);
+            int taken = index.recoverNew(
+                    namespace,
+                    parent != null,
+                    parent == null ? 0 : parent.key.getLong(0),
+                    parent == null ? 0 : parent.key.getLong(8),
+                    key0s,
+                    tags,
+                    extents,
+                    sizes,
+                    from,
+                    count);
+            assertEquals(blocks + taken, index.blocks(), this::where);
+            assertTrue(taken <= live, this::where); // one that is dead may have a place yet
+            if (isNew) {
+                assertEquals(Math.min(count, index.blocksMax() - blocks), taken, this::where);
+            }
+            for (int i = 0; i < taken; i++) {
+                rows.put(path.get(i), came.get(i));
+                tellRecovered(path.get(i));
             }
         }
 

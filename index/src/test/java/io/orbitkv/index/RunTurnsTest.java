@@ -34,7 +34,7 @@ class RunTurnsTest {
                 Generations generations = tier == Tier.HOST ? host : nvme;
                 int segment = random.nextInt(SEGMENTS);
                 long extent = Extent.pack(segment, random.nextInt(Extent.PAGES_MAX), generations.current(segment));
-                switch (count == 0 ? 0 : random.nextInt(8)) {
+                switch (count == 0 ? random.nextInt(2) * 8 : random.nextInt(9)) {
                     case 0, 1 -> {
                         if (runs.hasRoom(run)) {
                             runs.append(run, random.nextLong(), random.nextLong(), tier, extent, 1);
@@ -45,10 +45,42 @@ class RunTurnsTest {
                     case 4 -> runs.overwrite(run | random.nextInt(count), tier, extent, 1);
                     case 5 -> generations.raise(segment);
                     case 6 -> runs.scrub(run | random.nextInt(count));
+                    case 8 -> appendSome(runs, run, nvme, random);
                     default -> run = step % 97 == 0 ? restart(runs, run) : grown(runs, run);
                 }
                 check(runs, run, step);
             }
+        }
+    }
+
+    /** Blocks that lie in one segment, or here and there. */
+    private static void appendSome(Runs runs, long run, Generations nvme, SplittableRandom random) {
+        int room = RunMemory.capacity(Place.sizeClass(run)) - runs.count(run);
+        if (room == 0) {
+            return;
+        }
+        int from = random.nextInt(3);
+        int blocks = 1 + random.nextInt(room);
+        long[] words = random.longs(from + blocks).toArray();
+        long[] extents = new long[from + blocks];
+        int stay = random.nextInt(20);
+        int segment = random.nextInt(SEGMENTS);
+        for (int i = from; i < extents.length; i++) {
+            segment = random.nextInt(20) < stay ? segment : random.nextInt(SEGMENTS);
+            extents[i] = Extent.pack(segment, random.nextInt(Extent.PAGES_MAX), nvme.current(segment));
+        }
+        int count = runs.count(run);
+        long place = runs.append(run, words, words, extents, words, from, blocks);
+        assertEquals(run | count, place);
+        for (int i = 0; i < blocks; i++) {
+            assertEquals(words[from + i], runs.key0(place + i));
+            assertEquals(words[from + i], runs.tag(place + i));
+            assertEquals(words[from + i], Runs.size(runs.bytes(place + i), runs.checksum(place + i)));
+            assertEquals(extents[from + i], runs.extent(place + i, Tier.NVME));
+            assertEquals(Extent.NONE, runs.extent(place + i, Tier.HOST));
+        }
+        if (random.nextInt(8) == 0 && count > 0) {
+            runs.cut(run, count);
         }
     }
 

@@ -20,6 +20,7 @@ final class LibC {
     static final int MAP_HUGETLB = 0x40000;
     static final int MADV_HUGEPAGE = 14;
     static final int MADV_DONTFORK = 10;
+    static final int MADV_POPULATE_WRITE = 23;
     static final int MFD_CLOEXEC = 1;
     static final int MFD_ALLOW_SEALING = 2;
     static final int MFD_HUGETLB = 4;

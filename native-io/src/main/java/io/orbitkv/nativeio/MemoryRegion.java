@@ -24,6 +24,10 @@ public final class MemoryRegion implements AutoCloseable {
     public static final long HUGE_PAGE_BYTES = 2L << 20;
 
     private static final int CACHE_LINE_BYTES = 64;
+
+    /** Some milliseconds of the kernel's work. */
+    private static final long POPULATED_BYTES = 4L << 20;
+
     private static final long ARRAY_BASE = UnsafeApi.arrayBaseOffset(byte[].class);
     private static final long INT_ARRAY_BASE = UnsafeApi.arrayBaseOffset(int[].class);
     private static final long LONG_ARRAY_BASE = UnsafeApi.arrayBaseOffset(long[].class);
@@ -315,6 +319,23 @@ public final class MemoryRegion implements AutoCloseable {
         return address + offset;
     }
 
+    /**
+     * Has the kernel find and clear pages now, which it else does at the first write to each, while that waits. What stands in
+     * the range stays, whoever writes there meanwhile. Does nothing on kernels before 5.14, or where memory is short.
+     *
+     * @param length bytes from the start of the region
+     * @param isEnded asked between pieces; the region must not be closed before this has returned
+     */
+    public void populate(long length, java.util.function.BooleanSupplier isEnded) {
+        check(0, length);
+        for (long done = 0; done < length && !isEnded.getAsBoolean(); done += POPULATED_BYTES) {
+            long piece = Math.min(POPULATED_BYTES, length - done);
+            if (LibC.madvise(address + done, piece, LibC.MADV_POPULATE_WRITE) < 0) {
+                return;
+            }
+        }
+    }
+
     /** Whether a range of memory lies within this region. */
     public boolean contains(long otherAddress, long length) {
         return otherAddress >= address && length >= 0 && otherAddress - address <= bytes - length;
@@ -527,6 +548,22 @@ public final class MemoryRegion implements AutoCloseable {
         check(offset, length);
         Objects.checkFromIndexSize(sourceOffset, length, source.length);
         UnsafeApi.copyMemory(source, ARRAY_BASE + sourceOffset, null, address + offset, length);
+    }
+
+    /** Copies a range of an array into this region, to an offset that is a multiple of 8: each eight bytes are written whole. */
+    public void copyFrom(long offset, long[] source, int sourceIndex, int longs) {
+        check(offset, (long) longs * Long.BYTES);
+        Objects.checkFromIndexSize(sourceIndex, longs, source.length);
+        long sourceOffset = LONG_ARRAY_BASE + (long) sourceIndex * Long.BYTES;
+        UnsafeApi.copyMemory(source, sourceOffset, null, address + offset, (long) longs * Long.BYTES);
+    }
+
+    /** Copies a range of an array into this region, to an offset that is a multiple of 4: each four bytes are written whole. */
+    public void copyFrom(long offset, int[] source, int sourceIndex, int ints) {
+        check(offset, (long) ints * Integer.BYTES);
+        Objects.checkFromIndexSize(sourceIndex, ints, source.length);
+        long sourceOffset = INT_ARRAY_BASE + (long) sourceIndex * Integer.BYTES;
+        UnsafeApi.copyMemory(source, sourceOffset, null, address + offset, (long) ints * Integer.BYTES);
     }
 
     /** Copies a range of this region into an array. */

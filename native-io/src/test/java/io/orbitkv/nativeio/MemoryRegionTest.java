@@ -47,6 +47,8 @@ class MemoryRegionTest {
             new Access("compareAndSetLong", 8, (r, o) -> r.compareAndSetLong(o, 1, 2)),
             new Access("fill", 16, (r, o) -> r.fill(o, 16, (byte) 1)),
             new Access("copyFrom array", 16, (r, o) -> r.copyFrom(o, new byte[16], 0, 16)),
+            new Access("copyFrom ints", 16, (r, o) -> r.copyFrom(o, new int[4], 0, 4)),
+            new Access("copyFrom longs", 16, (r, o) -> r.copyFrom(o, new long[2], 0, 2)),
             new Access("copyTo array", 16, (r, o) -> r.copyTo(o, new byte[16], 0, 16)),
             new Access("copyTo ints", 16, (r, o) -> r.copyTo(o, new int[4], 0, 4)),
             new Access("copyTo longs", 16, (r, o) -> r.copyTo(o, new long[2], 0, 2)),
@@ -91,6 +93,8 @@ class MemoryRegionTest {
             assertThrows(OrbitKvException.class, () -> region.copyFrom(0, region, 8, PAGE));
             assertThrows(OrbitKvException.class, () -> region.sameBytes(0, region, 8, PAGE));
             assertThrows(IndexOutOfBoundsException.class, () -> region.copyFrom(0, new byte[4], 0, 8));
+            assertThrows(IndexOutOfBoundsException.class, () -> region.copyFrom(0, new int[4], 2, 4));
+            assertThrows(IndexOutOfBoundsException.class, () -> region.copyFrom(0, new long[4], 2, 4));
             assertThrows(IndexOutOfBoundsException.class, () -> region.copyTo(0, new byte[4], 2, 4));
             assertThrows(IndexOutOfBoundsException.class, () -> region.copyTo(0, new int[4], 2, 4));
             assertThrows(IndexOutOfBoundsException.class, () -> region.copyTo(0, new long[4], 2, 4));
@@ -126,6 +130,19 @@ class MemoryRegionTest {
         }
         assertEquals(before, MemoryPurpose.TOOL.bytes());
         assertEquals(total, MemoryPurpose.totalBytes());
+    }
+
+    @Test
+    void whatStandsInPopulatedMemoryStays() {
+        long bytes = 4 * MemoryRegion.HUGE_PAGE_BYTES + PAGE;
+        try (MemoryRegion region = MemoryRegion.anonymous(bytes, PageKind.TRANSPARENT_HUGE, MemoryPurpose.TOOL)) {
+            region.putLong(8, 5);
+            region.populate(bytes, () -> false);
+            assertEquals(5, region.getLong(8));
+            assertEquals(0, region.getLong(bytes - 8));
+            assertThrows(OrbitKvException.class, () -> region.populate(bytes + 1, () -> false));
+            assertThrows(OrbitKvException.class, () -> region.populate(-1, () -> false));
+        }
     }
 
     @Test

@@ -235,7 +235,7 @@ public final class IndexFill implements AutoCloseable {
     private void stepLog() {
         if (!isReading) {
             isReading = true;
-            scan.begin(ground);
+            scan.begin(ground, indexing);
         }
         if (reader == null) {
             reader = scan.next();

@@ -7,6 +7,7 @@ import io.orbitkv.index.QuarantineRow;
 import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.tiers.BlockListing;
+import io.orbitkv.tiers.ListedBlocks;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -15,6 +16,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongPredicate;
 import org.agrona.collections.Long2ObjectHashMap;
 
@@ -29,9 +31,6 @@ final class Indexing {
 
     /** Blocks of a piece: some 20 µs under the writer lock. */
     static final int PIECE_BLOCKS = 128;
-
-    /** Longest run that the index keeps together. */
-    private static final int RUN_BLOCKS = 64;
 
     private static final int TAG_IN_KEY = 8;
 
@@ -71,19 +70,17 @@ final class Indexing {
 
     private final LongPredicate older = this::isOlder;
 
-    // ---- the piece ----
+    // ---- the piece: chains of blocks that follow one another and share their fate ----
+    private ListedBlocks blocks;
     private final DeadReason[] fates = new DeadReason[PIECE_BLOCKS];
     private final Target[] targets = new Target[PIECE_BLOCKS];
+    private final int[] epochs = new int[PIECE_BLOCKS];
+    private final int[] firsts = new int[PIECE_BLOCKS];
+    private final int[] lengths = new int[PIECE_BLOCKS];
     private final boolean[] hasParent = new boolean[PIECE_BLOCKS];
     private final long[] parentKey0s = new long[PIECE_BLOCKS];
     private final long[] parentTags = new long[PIECE_BLOCKS];
-    private final long[] key0s = new long[PIECE_BLOCKS];
-    private final long[] tags = new long[PIECE_BLOCKS];
-    private final long[] extents = new long[PIECE_BLOCKS];
-    private final int[] stored = new int[PIECE_BLOCKS];
-    private final int[] checksums = new int[PIECE_BLOCKS];
-    private final int[] epochs = new int[PIECE_BLOCKS];
-    private int pieceBlocks;
+    private int chains;
     private long touched;
 
     private final long[] dead = new long[DeadReason.values().length];
@@ -123,48 +120,72 @@ final class Indexing {
 
     /** Publishes the piece that was made ready. */
     void publish() {
-        int chainEnd = 0;
-        for (int i = 0; i < pieceBlocks; i++) {
-            if (fates[i] == null && i >= chainEnd) {
-                int chain = chainFrom(i);
-                index.expect(chain);
-                chainEnd = i + chain;
-            }
-            DeadReason fate = fates[i] == null ? publish(i) : fates[i];
+        for (int chain = 0; chain < chains; chain++) {
+            DeadReason fate = fates[chain] == null ? publish(chain) : fates[chain];
             if (fate != null) {
-                bury(fate, Extent.pages(stored[i]));
+                bury(fate, lengths[chain], blocks.pages(firsts[chain], lengths[chain]));
             }
         }
-        pieceBlocks = 0;
+        chains = 0;
     }
 
-    /** How many blocks from here on follow one another, within the piece. */
-    private int chainFrom(int first) {
-        int end = Math.min(pieceBlocks, first + RUN_BLOCKS);
-        int i = first + 1;
-        while (i < end && fates[i] == null && hasParent[i] && parentKey0s[i] == key0s[i - 1]) {
-            i++;
-        }
-        return i - first;
-    }
-
-    private DeadReason publish(int i) {
-        Target target = targets[i];
-        int age = Integer.compareUnsigned(epochs[i], target.epoch);
+    private DeadReason publish(int chain) {
+        Target target = targets[chain];
+        int age = Integer.compareUnsigned(epochs[chain], target.epoch);
         if (age != 0) {
             return age < 0 ? DeadReason.CLEARED : DeadReason.UNKNOWN_NAMESPACE;
         }
-        return publish(
-                target.number,
-                hasParent[i],
-                parentKey0s[i],
-                parentTags[i],
-                key0s[i],
-                tags[i],
-                extents[i],
-                stored[i],
-                checksums[i],
+        int first = firsts[chain];
+        int end = first + lengths[chain];
+        for (int at = first; at < end; ) {
+            boolean follows = at > first || hasParent[chain];
+            long parentKey0 = at > first ? blocks.key0s()[at - 1] : parentKey0s[chain];
+            long parentTag = at > first ? blocks.tags()[at - 1] : parentTags[chain];
+            int taken = publishNew(target.number, follows, parentKey0, parentTag, at, end - at);
+            if (taken == 0) {
+                publishKnown(target.number, follows, parentKey0, parentTag, at);
+                taken = 1;
+            }
+            at += taken;
+        }
+        return null;
+    }
+
+    /** Publishes blocks up to the first whose key the index knows, or for which it has no room; how many. */
+    private int publishNew(int number, boolean follows, long parentKey0, long parentTag, int from, int count) {
+        int taken = index.recoverNew(
+                number,
+                follows,
+                parentKey0,
+                parentTag,
+                blocks.key0s(),
+                blocks.tags(),
+                blocks.extents(),
+                blocks.sizes(),
+                from,
+                count);
+        indexedBlocks += taken;
+        indexedPages += blocks.pages(from, taken);
+        return taken;
+    }
+
+    private void publishKnown(int number, boolean follows, long parentKey0, long parentTag, int i) {
+        long size = blocks.sizes()[i];
+        int bytes = (int) size;
+        DeadReason fate = publish(
+                number,
+                follows,
+                parentKey0,
+                parentTag,
+                blocks.key0s()[i],
+                blocks.tags()[i],
+                blocks.extents()[i],
+                bytes,
+                (int) (size >>> Integer.SIZE),
                 0);
+        if (fate != null) {
+            bury(fate, Extent.pages(bytes));
+        }
     }
 
     private DeadReason publish(
@@ -226,6 +247,11 @@ final class Indexing {
 
     // ---- without the lock ----
 
+    /** Has pages of the index ready for so many blocks. Any thread. */
+    void makeReady(long listed, BooleanSupplier isEnded) {
+        index.makeReady(listed, isEnded);
+    }
+
     /** A segment's blocks are about to come. */
     void begin(int segment) {
         taken.set(segment);
@@ -239,43 +265,40 @@ final class Indexing {
         deadPages = 0;
     }
 
-    /** Makes a piece of a segment's listings ready, at most {@link #PIECE_BLOCKS}; how many. */
+    /**
+     * Makes a piece of a segment's listings ready, at most {@link #PIECE_BLOCKS}; how many. It ends with a chain where it can,
+     * for a run that gets its rest with the next piece would have to move.
+     */
     int prepare(SegmentReader reader, int from) {
-        pieceBlocks = Math.min(PIECE_BLOCKS, reader.count() - from);
-        for (int i = 0; i < pieceBlocks; i++) {
-            BlockListing block = reader.listing(from + i);
+        int end = Math.min(reader.count(), from + PIECE_BLOCKS);
+        boolean isDoubtful = reader.wrongCount() > 0 || quarantineSegments.get(reader.segment());
+        blocks = reader.blocks();
+        chains = 0;
+        for (int i = from; i < end; i += lengths[chains++]) {
+            int length = isDoubtful ? 1 : blocks.chain(i, Math.min(reader.count() - i, PrefixIndex.RECOVERED_MAX));
+            if (i + length > end) {
+                return i - from;
+            }
+            BlockListing block = reader.listing(i);
             MemoryRegion region = block.region();
-            long at = block.offset();
-            key0s[i] = region.getLong(at);
-            tags[i] = region.getLong(at + TAG_IN_KEY);
-            hasParent[i] = block.hasParent();
-            parentKey0s[i] = region.getLong(block.parentOffset());
-            parentTags[i] = region.getLong(block.parentOffset() + TAG_IN_KEY);
-            extents[i] = Extent.pack(reader.segment(), block.firstPage(), GENERATION);
-            stored[i] = block.storedBytes();
-            checksums[i] = block.checksum();
-            epochs[i] = block.namespaceEpoch();
+            hasParent[chains] = block.hasParent();
+            parentKey0s[chains] = region.getLong(block.parentOffset());
+            parentTags[chains] = region.getLong(block.parentOffset() + TAG_IN_KEY);
+            epochs[chains] = block.namespaceEpoch();
+            firsts[chains] = i;
+            lengths[chains] = length;
             Target target = target(block.namespaceId64());
-            targets[i] = target;
-            fates[i] = judge(reader, from + i, block.firstPage(), key0s[i], target);
-        }
-        touch();
-        return pieceBlocks;
-    }
-
-    /** A loop of its own and as short as can be: so that many cache misses are under way at once. */
-    private void touch() {
-        long sum = 0;
-        for (int i = 0; i < pieceBlocks; i++) {
-            if (fates[i] == null) {
-                sum += index.touch(targets[i].number, key0s[i]);
+            targets[chains] = target;
+            fates[chains] = isDoubtful ? judge(reader, i, block.firstPage(), target) : fateIn(target);
+            if (fates[chains] == null) {
+                touched += index.touch(target.number, blocks.key0s(), i, lengths[chains]);
             }
         }
-        touched += sum;
+        return end - from;
     }
 
     /** Why a block is dead whatever the index says; null where it is to be published. */
-    private DeadReason judge(SegmentReader reader, int i, int page, long key0, Target target) {
+    private DeadReason judge(SegmentReader reader, int i, int page, Target target) {
         if (quarantineSegments.get(reader.segment())
                 && quarantine.contains(new Spot(reader.segment(), reader.useSequence(), page))) {
             return DeadReason.QUARANTINED;
@@ -284,10 +307,15 @@ final class Indexing {
         // durable, and whoever checks it must not take them for rot.
         if (reader.isWrong(i)) {
             if (found.size() < quarantinedMax) {
+                long key0 = blocks.key0s()[i];
                 found.add(new QuarantineRow(reader.segment(), reader.useSequence(), page, key0, nowMillis));
             }
             return DeadReason.WRONG_BYTES;
         }
+        return fateIn(target);
+    }
+
+    private static DeadReason fateIn(Target target) {
         return target == null ? DeadReason.UNKNOWN_NAMESPACE : null;
     }
 

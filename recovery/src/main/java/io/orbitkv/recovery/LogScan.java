@@ -25,6 +25,9 @@ import java.util.stream.IntStream;
  * payloads are checked then, for the header may be damaged because a new use had just begun.
  */
 final class LogScan implements AutoCloseable {
+    /** Listed blocks from which on it is worth a thread to have pages of the index ready. */
+    private static final long READY_MIN = 1 << 16;
+
     private final DataFolders folders;
     private final BitSet lost;
     private final BitSet absent;
@@ -267,9 +270,18 @@ final class LogScan implements AutoCloseable {
     // ---- filling the index ----
 
     /** Begins to read the listings of all segments in use, oldest use first. */
-    void begin(FillGround with) {
+    void begin(FillGround with, Indexing indexing) {
         ground = with;
-        readers.begin(segmentsInOrder(), this::readForFill);
+        int[] segments = segmentsInOrder();
+        long listed = 0;
+        for (int segment : segments) {
+            listed += blocks[segment];
+        }
+        readers.begin(segments, this::readForFill);
+        if (listed >= READY_MIN) {
+            long expected = listed;
+            readers.beside(isEnded -> indexing.makeReady(expected, isEnded));
+        }
     }
 
     private int[] segmentsInOrder() {
@@ -293,6 +305,7 @@ final class LogScan implements AutoCloseable {
             if (isUnsure(segment)) {
                 reader.checkPayloads();
             }
+            reader.list(Indexing.GENERATION);
             good = true;
         } finally {
             if (!good) {

@@ -111,7 +111,7 @@ final class LogView implements AutoCloseable {
 
     private void fillFromLog(Indexing indexing, boolean checkUnsure) {
         scan.judge(checkUnsure);
-        scan.begin(FillGround.ALONE);
+        scan.begin(FillGround.ALONE, indexing);
         for (SegmentReader reader = scan.next(); reader != null; reader = scan.next()) {
             indexing.begin(reader.segment());
             for (int from = 0; from < reader.count(); ) {

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -32,6 +33,8 @@ final class ReaderPool implements AutoCloseable {
     private final Deque<CompletableFuture<SegmentReader>> running = new ArrayDeque<>();
     private int[] wanted = {};
     private Reading how;
+    private CompletableFuture<Void> beside;
+    private volatile boolean isEnded;
     private int next;
 
     ReaderPool(DataFolders folders, LogGeometry geometry, int threadCount) {
@@ -131,8 +134,16 @@ final class ReaderPool implements AutoCloseable {
         wanted = segments;
         how = reading;
         next = 0;
+        isEnded = false;
         idle.clear();
         idle.addAll(readers);
+    }
+
+    /** Has a thread do something beside the reading that was begun, and ends with it; nothing where there are no threads. */
+    void beside(Consumer<BooleanSupplier> work) {
+        if (threads != null) {
+            beside = CompletableFuture.runAsync(() -> work.accept(() -> isEnded), threads);
+        }
     }
 
     /** The next segment in the order that was asked for; null when all were handed on. The reader is lent. */
@@ -172,6 +183,11 @@ final class ReaderPool implements AutoCloseable {
         }
         running.clear();
         next = wanted.length;
+        isEnded = true;
+        if (beside != null) {
+            beside.handle((nothing, failure) -> null).join();
+            beside = null;
+        }
         return left;
     }
 

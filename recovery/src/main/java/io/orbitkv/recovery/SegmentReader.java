@@ -9,6 +9,7 @@ import io.orbitkv.nativeio.StorageFile;
 import io.orbitkv.tiers.BatchHeader;
 import io.orbitkv.tiers.BlockListing;
 import io.orbitkv.tiers.Footer;
+import io.orbitkv.tiers.ListedBlocks;
 import io.orbitkv.tiers.LogGeometry;
 import io.orbitkv.tiers.SegmentHeader;
 import io.orbitkv.tiers.Verdict;
@@ -36,6 +37,7 @@ final class SegmentReader implements AutoCloseable {
     private final BatchHeader batch;
     private final Footer footer;
     private final BlockListing look = new BlockListing();
+    private final ListedBlocks blocks = new ListedBlocks();
     private final BlockChecksum checksum = new BlockChecksum();
     private final MemoryRegion scratch = MemoryRegion.anonymous(PIECE_BYTES, PageKind.SMALL, MemoryPurpose.STAGING);
     private final MemoryRegion listings;
@@ -398,6 +400,16 @@ final class SegmentReader implements AutoCloseable {
     /** A view of listing i; the same object each time. */
     BlockListing listing(int i) {
         return look.wrap(listings, Footer.listingOffset(i));
+    }
+
+    /** The listings in columns, as {@link #list} has taken them. */
+    ListedBlocks blocks() {
+        return blocks;
+    }
+
+    /** Takes the listings apart, for an index; the extents are of a generation. */
+    void list(int generation) {
+        blocks.take(listings, Footer.listingOffset(0), count, segment, generation);
     }
 
     /** A copy of listing i's bytes. */

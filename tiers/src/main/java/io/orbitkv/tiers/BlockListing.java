@@ -38,18 +38,20 @@ public final class BlockListing {
     /** The flag of a block that has a parent. */
     public static final int FLAG_HAS_PARENT = 1;
 
-    private static final int PARENT = 32;
-    private static final int NAMESPACE_ID64 = 64;
+    static final int PARENT = 32;
+    static final int NAMESPACE_ID64 = 64;
     private static final int BIRTH = 72;
-    private static final int NAMESPACE_EPOCH = 80;
+    static final int NAMESPACE_EPOCH = 80;
     private static final int STORED_BYTES = 84;
-    private static final int LOGICAL_BYTES = 88;
+    static final int LOGICAL_BYTES = 88;
     private static final int CHECKSUM = 92;
-    private static final int FIRST_PAGE = 96;
+    static final int FIRST_PAGE = 96;
     private static final int CODEC = 98;
     private static final int FLAGS = 99;
-    private static final int RESERVED = 100;
     private static final int PAGE_MASK = Extent.PAGES_MAX - 1;
+
+    /** Bits that may be set in the eight bytes from the first page on: any page, codec raw, one flag, nothing else. */
+    private static final long SOUND_BEHIND_CHECKSUM = PAGE_MASK | (long) FLAG_HAS_PARENT << 24;
 
     private MemoryRegion region;
     private long offset;
@@ -262,8 +264,6 @@ public final class BlockListing {
     public boolean isSound() {
         return storedBytes() >= 1
                 && logicalBytes() >= 0
-                && codec() == CODEC_RAW
-                && (flags() & ~FLAG_HAS_PARENT) == 0
-                && region.getInt(offset + RESERVED) == 0;
+                && (region.getLong(offset + FIRST_PAGE) & ~SOUND_BEHIND_CHECKSUM) == 0;
     }
 }

@@ -45,6 +45,9 @@ public final class Footer {
     private static final int OVERHEAD_PAGES = 40;
     private static final int LISTINGS = 64;
 
+    /** Listings that are looked at with one call. */
+    private static final int PIECE_LISTINGS = 64;
+
     private static final int TRAILER_BYTES = 32;
     private static final int TRAILER_USE_SEQUENCE = 8;
     private static final int TRAILER_FIRST_PAGE = 16;
@@ -61,6 +64,9 @@ public final class Footer {
     private int count;
     private int batches;
     private int payloadPages;
+
+    /** The page behind the listings that were looked at. */
+    private int end;
 
     /** A codec for one log. */
     public Footer(LogGeometry geometry) {
@@ -193,20 +199,16 @@ public final class Footer {
                 || region.getInt(offset + FOOTER_PAGES) != pages) {
             return Verdict.MALFORMED;
         }
-        int end = SegmentHeader.PAGES;
-        int headers = 0;
+        end = SegmentHeader.PAGES;
         int blockPages = 0;
-        for (int i = 0; i < listings; i++) {
-            look.wrap(region, offset + listingOffset(i));
-            int gap = look.firstPage() - end;
-            boolean inPlace = gap == BatchHeader.PAGES || (gap == 0 && i > 0);
-            if (!inPlace || !look.isSound() || look.pages() > firstPage - look.firstPage()) {
+        for (int i = 0; i < listings; i += PIECE_LISTINGS) {
+            int taken = takeListings(region, offset, i, Math.min(listings, i + PIECE_LISTINGS));
+            if (taken < 0) {
                 return Verdict.MALFORMED;
             }
-            headers += gap;
-            blockPages += look.pages();
-            end = look.firstPage() + look.pages();
+            blockPages += taken;
         }
+        int headers = end - SegmentHeader.PAGES - blockPages;
         if (headers != region.getInt(offset + BATCHES)
                 || blockPages != region.getInt(offset + PAYLOAD_PAGES)
                 || geometry.segmentPages() - blockPages != region.getInt(offset + OVERHEAD_PAGES)) {
@@ -216,6 +218,24 @@ public final class Footer {
         batches = headers;
         payloadPages = blockPages;
         return Verdict.VALID;
+    }
+
+    /** Pages of some blocks, which lie from {@link #end} on, or -1 where they don't; called often, so that it is compiled early. */
+    private int takeListings(MemoryRegion region, long offset, int from, int to) {
+        int blockPages = 0;
+        for (int i = from; i < to; i++) {
+            look.wrap(region, offset + listingOffset(i));
+            int page = look.firstPage();
+            int size = look.pages();
+            int gap = page - end;
+            boolean inPlace = gap == BatchHeader.PAGES || (gap == 0 && i > 0);
+            if (!inPlace || !look.isSound() || size > firstPage - page) {
+                return -1;
+            }
+            blockPages += size;
+            end = page + size;
+        }
+        return blockPages;
     }
 
     private void clear() {

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.orbitkv.kit.Gen;
 import io.orbitkv.kit.Seed;
 import io.orbitkv.nativeio.BlockChecksum;
+import io.orbitkv.nativeio.Extent;
 import io.orbitkv.nativeio.MemoryRegion;
 import io.orbitkv.nativeio.OrbitKvException;
 import java.util.Arrays;
@@ -73,6 +74,61 @@ class CodecTest {
             reseal(page, 0);
             assertEquals(Verdict.OTHER_VERSION, header.decode(page, 0, SEGMENT));
             assertEquals(2, header.version());
+        }
+    }
+
+    @Test
+    void columnsSayWhatListingsSay() {
+        ListedBlocks columns = new ListedBlocks();
+        BlockListing listing = new BlockListing();
+        for (int round = 0; round < 40; round++) {
+            int count = gen.below(300);
+            boolean[] follows = new boolean[count];
+            try (MemoryRegion region = Listings.pages(9)) {
+                long[] at = {16};
+                for (int i = 0; i < count; i++, at[0] += BlockListing.BYTES) {
+                    Listings.fill(listing.wrap(region, at[0]), gen, gen.between(1, Integer.MAX_VALUE));
+                    listing.firstPage(gen.below(1 << 16));
+                    follows[i] = i > 0 && gen.chance(0.9);
+                    if (i > 0) {
+                        follow(new BlockListing().wrap(region, at[0] - BlockListing.BYTES), listing, follows[i]);
+                    }
+                }
+                columns.take(region, 16, count, SEGMENT, 3);
+                for (int i = 0; i < count; i++) {
+                    listing.wrap(region, 16 + (long) i * BlockListing.BYTES);
+                    assertEquals(region.getLong(listing.offset()), columns.key0s()[i]);
+                    assertEquals(region.getLong(listing.offset() + 8), columns.tags()[i]);
+                    assertEquals(Extent.pack(SEGMENT, listing.firstPage(), 3), columns.extents()[i]);
+                    assertEquals(listing.storedBytes(), (int) columns.sizes()[i]);
+                    assertEquals(listing.checksum(), (int) (columns.sizes()[i] >>> 32));
+                    assertEquals(listing.pages(), columns.pages(i, 1));
+                    int max = Math.min(gen.between(1, 64), count - i);
+                    int chain = 1;
+                    while (chain < max && follows[i + chain]) {
+                        chain++;
+                    }
+                    assertEquals(chain, columns.chain(i, max));
+                }
+            }
+        }
+    }
+
+    /** Makes a listing follow the one before, or differ from that in one thing. */
+    private void follow(BlockListing before, BlockListing listing, boolean follows) {
+        listing.parent(before.region(), before.offset())
+                .namespaceId64(before.namespaceId64())
+                .namespaceEpoch(before.namespaceEpoch());
+        if (follows) {
+            return;
+        }
+        MemoryRegion region = listing.region();
+        switch (gen.below(5)) {
+            case 0 -> listing.flags(0);
+            case 1 -> listing.namespaceId64(before.namespaceId64() + 1);
+            case 2 -> listing.namespaceEpoch(before.namespaceEpoch() + 1);
+            case 3 -> region.putLong(listing.parentOffset(), region.getLong(before.offset()) + 1);
+            default -> region.putLong(listing.parentOffset() + 8, region.getLong(before.offset() + 8) + 1);
         }
     }
 
