@@ -51,7 +51,7 @@ public final class DiskBench {
     private DiskResult run() {
         Path folder = BenchStore.newFolder(settings.folder());
         try {
-            Fio fio = Fio.find(folder, settings.roundBytes());
+            Fio fio = Fio.find(folder, DiskStore.logBytes(settings), settings.roundBytes());
             settings.progress().accept("writing fio's file once");
             Fio.Run first = fio.makeFile(settings.blockBytes(), DEPTH, true);
             hugePages = isHuge(first) && canHaveHugePages();

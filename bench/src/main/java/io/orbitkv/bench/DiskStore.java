@@ -69,7 +69,7 @@ final class DiskStore implements AutoCloseable {
         prompts = (int) (settings.roundBytes() / blockBytes / promptBlocks);
         random = new SplittableRandom(settings.seed());
         PageKind pages = hugePages ? PageKind.TRANSPARENT_HUGE : PageKind.SMALL;
-        capBytes = settings.roundBytes() * 5 / 4 + 2 * POOL_BYTES;
+        capBytes = logBytes(settings);
         bench = BenchStore.open(
                 settings.folder(),
                 blockBytes,
@@ -86,6 +86,11 @@ final class DiskStore implements AutoCloseable {
                         .driveTimeoutMillis(DRIVE_TIMEOUT_MILLIS));
         source = MemoryRegion.anonymous(SOURCE_BYTES, pages, MemoryPurpose.TOOL);
         target = bench.store.allocate((long) promptBlocks * blockBytes);
+    }
+
+    /** About what the store's log takes of the drive; rounds of writes walk over it. */
+    static long logBytes(DiskSettings settings) {
+        return settings.roundBytes() * 5 / 4 + 2 * POOL_BYTES;
     }
 
     /** Writes all of the log once: the first write of a page allocates it in the file system, which is not measured. */

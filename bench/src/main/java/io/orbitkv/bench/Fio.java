@@ -67,13 +67,18 @@ final class Fio {
     private final Path file;
     private final Path report;
     private final long fileBytes;
+    private final long roundBytes;
     private boolean fixedBuffers = true;
 
-    private Fio(String version, Path folder, long fileBytes) {
+    /** Where the next writing run begins. */
+    private long writeAt;
+
+    private Fio(String version, Path folder, long fileBytes, long roundBytes) {
         this.version = version;
         this.file = folder.resolve("fio.data");
         this.report = folder.resolve("fio.json");
         this.fileBytes = fileBytes;
+        this.roundBytes = roundBytes;
     }
 
     /**
@@ -81,9 +86,10 @@ final class Fio {
      *
      * @param folder its file and its report lie there
      * @param fileBytes size of the file
+     * @param roundBytes what each run but the first transfers
      * @throws OrbitKvException {@link ErrorCode#NOT_AVAILABLE} where it is missing
      */
-    static Fio find(Path folder, long fileBytes) {
+    static Fio find(Path folder, long fileBytes, long roundBytes) {
         String version;
         try {
             Process process = new ProcessBuilder(program(), "--version")
@@ -99,7 +105,7 @@ final class Fio {
         } catch (InterruptedException e) {
             throw interrupted(e);
         }
-        return new Fio(version, folder, fileBytes);
+        return new Fio(version, folder, fileBytes, roundBytes);
     }
 
     private static String program() {
@@ -117,20 +123,33 @@ final class Fio {
     /** Makes the file, and finds out whether fio may register its buffers here. */
     Run makeFile(int blockBytes, int depth, boolean hugePages) {
         try {
-            return run(Work.WRITE, blockBytes, depth, hugePages);
+            return run(Work.WRITE, 0, fileBytes, blockBytes, depth, hugePages);
         } catch (OrbitKvException e) {
             fixedBuffers = false; // the limit on locked memory is too low, most likely; if not, it fails again
-            return run(Work.WRITE, blockBytes, depth, hugePages);
+            return run(Work.WRITE, 0, fileBytes, blockBytes, depth, hugePages);
         }
     }
 
-    /** Transfers every byte of the file once, at random as many bytes as the file has. */
+    /**
+     * Transfers a round's bytes: reads those at the file's start, in order or at random; writes on where the run before ended, as
+     * a log does, for a drive with a cache takes the same bytes again faster than others.
+     */
     Run run(Work work, int blockBytes, int depth, boolean hugePages) {
+        if (work != Work.WRITE) {
+            return run(work, 0, roundBytes, blockBytes, depth, hugePages);
+        }
+        long at = writeAt + roundBytes > fileBytes ? 0 : writeAt;
+        writeAt = at + roundBytes;
+        return run(work, at, roundBytes, blockBytes, depth, hugePages);
+    }
+
+    private Run run(Work work, long at, long bytes, int blockBytes, int depth, boolean hugePages) {
         List<String> command = new ArrayList<>(List.of(
                 program(),
                 "--name=orbitkv",
                 "--filename=" + file,
-                "--size=" + fileBytes,
+                "--offset=" + at,
+                "--size=" + bytes,
                 "--rw=" + work.label,
                 // The second size is of writes, which a reading run doesn't do: it spaces the buffers.
                 "--bs=" + blockBytes + (work == Work.WRITE ? "" : "," + Math.max(blockBytes, BUFFER_STEP_BYTES)),

@@ -39,8 +39,9 @@ final class DiskCommand implements Callable<Integer> {
             paramLabel = "<size>",
             defaultValue = "1gb",
             converter = Sizes.class,
-            description = "Bytes that each side transfers in a round, a multiple of 128mb; up to five times as much is"
-                    + " taken on the drive, 3 gb at least. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Bytes that each side transfers in a round, a multiple of 128mb; up to three times as much and 5 gb"
+                            + " are taken on the drive. Default: ${DEFAULT-VALUE}.")
     private long bytes;
 
     @Option(
