@@ -165,7 +165,8 @@ final class EventLog implements BlockEvents {
             if (start >= oldest()) {
                 return start;
             }
-            start = oldest() + EVENTS_MAX / 2; // overtaken: with a head start, lest it be so again
+            // Overtaken: with a head start, lest it be so again; never beyond what was told, which would be missed.
+            start = Math.max(first, writing - EVENTS_MAX / 2);
         }
     }
 

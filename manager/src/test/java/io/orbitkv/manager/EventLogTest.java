@@ -73,6 +73,50 @@ class EventLogTest {
         assertEquals(next + 1, read(next + 1));
     }
 
+    /** Whoever is overtaken goes on from there: a place beyond what was told would hide what comes until it is reached. */
+    @Test
+    void aReaderThatIsOvertakenIsNotLedBeyondWhatWasTold() throws InterruptedException {
+        long next = read(0);
+        for (boolean byNumber : new boolean[] {false, true}) {
+            store(1, 3);
+            AtomicBoolean overtaken = new AtomicBoolean();
+            long first = log.read(next, 0, EventLog.EVENTS_MAX, new EventLog.Reader() {
+                @Override
+                public void begin() {
+                    seen.begin();
+                }
+
+                @Override
+                public void event(
+                        long sequence,
+                        EventLog.Kind kind,
+                        byte[] familyId,
+                        int shard,
+                        long key0,
+                        long key1,
+                        long key2,
+                        long key3) {
+                    if (overtaken.compareAndSet(false, true)) {
+                        if (byNumber) {
+                            store(2, EventLog.EVENTS_MAX);
+                        } else {
+                            log.begunAnew();
+                        }
+                    }
+                    seen.event(sequence, kind, familyId, shard, key0, key1, key2, key3);
+                }
+            });
+            assertTrue(first > next, "a gap");
+            assertTrue(first <= log.told() + 1, first + " is beyond " + log.told());
+            assertEquals(log.told() + 1 - first, seen.count());
+            next = log.told() + 1;
+            store(3, 1);
+            assertEquals(next, read(next));
+            assertEquals(1, seen.count());
+            next++;
+        }
+    }
+
     @Test
     void nobodyIsToldWhoHasNotAskedForAWhileAndMissesSomethingThen() throws InterruptedException {
         long next = read(0);
