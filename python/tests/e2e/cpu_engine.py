@@ -12,9 +12,8 @@ import sys
 def sampling_of(told):
     from vllm import SamplingParams
 
-    extra = {"kv_transfer_params": told["transfer"]} if told.get("transfer") else None
     return SamplingParams(
-        temperature=0.0, max_tokens=told.get("tokens", 24), ignore_eos=True, detokenize=False, logprobs=0, extra_args=extra
+        temperature=0.0, max_tokens=told.get("tokens", 24), ignore_eos=True, detokenize=False, logprobs=0
     )
 
 
@@ -46,7 +45,6 @@ def outcome(output):
         "logprobs": [step[token].logprob for step, token in zip(logprobs, tokens)],
         "cached": output.num_cached_tokens or 0,
         "reason": output.outputs[0].finish_reason,
-        "transfer": output.kv_transfer_params,
     }
 
 

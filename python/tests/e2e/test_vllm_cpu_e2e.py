@@ -29,7 +29,6 @@ BLOCK = 32
 LAYERS, KV_HEADS, HEAD = 4, 2, 64
 BLOCK_BYTES = LAYERS * BLOCK * KV_HEADS * 2 * HEAD * 4
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
-HAS_NIXL = importlib.util.find_spec("nixl") is not None
 CLOSE = 1e-4
 
 
@@ -308,57 +307,6 @@ class CpuEngineTest(unittest.TestCase):
         self.assertEqual([one["tokens"] for one in computed["mine"][:3]], [g["tokens"] for g in second.generate(*mine)])
         second.close()
         self.drained()
-
-    @unittest.skipUnless(HAS_NIXL, "NIXL is not installed")
-    def test_prefill_and_decode_over_nixl(self):
-        """P computes and sends, our child first; D receives, our child saves only. P's second life restores."""
-        before = self.manager.stats()
-        decode = self.pair_engine("decode", 5700, ("nixl", "kv_consumer"), ("ours", "save_only"))
-        prompts = [prompt("pd/64", 64), prompt("pd/333", 333), LONG]
-        with EngineProcess(self.folder / "monolithic.log", model=self.model) as plain:
-            expected = [plain.generate(ids)[0]["tokens"] for ids in prompts]
-        for life in range(2):
-            prefill = self.pair_engine(f"prefill-{life}", 5600, ("ours", "read_write"), ("nixl", "kv_producer"))
-            cached = []
-            for ids, tokens in zip(prompts, expected):
-                sent = prefill.generate(ids, tokens=1, transfer={"do_remote_decode": True})[0]
-                cached.append(sent["cached"])
-                got = decode.generate(ids, transfer=sent["transfer"])[0]
-                self.assertEqual(tokens, got["tokens"], f"life {life}, {len(ids)} tokens")
-                decode.ask(do="reset")
-            if life == 1:
-                self.assertTrue(cached[0] in (63, 64) and cached[1:] == [320, 576], cached)
-                self.assertGreater(prefill.metrics()["vllm:orbitkv_load_bytes"], 0)
-            self.await_saved(before["saved_blocks"] + 12)
-            prefill.close()
-        metrics = decode.metrics()
-        self.assertEqual(0, metrics.get("vllm:orbitkv_lookups", 0), "D never queries")
-        self.assertEqual(0, metrics.get("vllm:orbitkv_load_bytes", 0))
-        decode.close()
-        self.drained()
-
-    def pair_engine(self, name, port, *children):
-        configured = [
-            {"kv_connector": "NixlConnector", "kv_role": what, "kv_buffer_device": "cpu"}
-            if which == "nixl"
-            else connector(self.manager.socket, **{"orbitkv.timeout_ms": 5000, "orbitkv.mode": what})
-            for which, what in children
-        ]
-        engine = EngineProcess(
-            self.folder / f"{name}.log",
-            model=self.model,
-            kv_transfer_config={
-                "kv_connector": "MultiConnector",
-                "kv_role": "kv_both",
-                "kv_buffer_device": "cpu",
-                "kv_load_failure_policy": "recompute",
-                "kv_connector_extra_config": {"connectors": configured},
-            },
-            environment={"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1", "VLLM_NIXL_SIDE_CHANNEL_PORT": str(port)},
-        )
-        self.addCleanup(engine.close)
-        self.assertIsNone(engine.refused)
-        return engine
 
     def test_save_only_saves_and_never_asks(self):
         before = self.manager.stats()
