@@ -21,8 +21,8 @@ final class Residency implements BlockWatch {
     /** Written under the writer lock. */
     private volatile BlockEvents listener;
 
-    // What the last look saw. The one thread's that looks.
-    private boolean filling = true;
+    // What was seen last: when listening began, and then by the one thread that looks.
+    private boolean filling;
     private long outages;
     private int drivesOut;
 
@@ -37,6 +37,7 @@ final class Residency implements BlockWatch {
     /** Has somebody told from now on, or, with null, nobody. */
     void listen(BlockEvents to) {
         synchronized (writerLock) {
+            hasChanged(); // before now is not this listener's
             listener = to;
             index.watch(to == null ? null : this);
         }
@@ -47,22 +48,28 @@ final class Residency implements BlockWatch {
         return listener != null;
     }
 
-    /** Looks for what makes many blocks come or go at once. One thread. */
+    /** Looks for what makes many blocks come or go at once, while somebody listens. One thread. */
     void look() {
-        boolean stillFilling = fill.state() == FillState.FILLING;
-        long outagesNow = nvme.counted(NvmeCounters::outages);
-        int outNow = nvme.countOut();
-        if (stillFilling == filling && outagesNow == outages && outNow == drivesOut) {
+        if (listener == null || !hasChanged()) {
             return;
         }
-        filling = stillFilling;
-        outages = outagesNow;
-        drivesOut = outNow;
         synchronized (writerLock) {
             if (listener != null) {
                 listener.begunAnew();
             }
         }
+    }
+
+    /** Whether the index has become whole, or a drive has gone or come, since this was asked last. */
+    private boolean hasChanged() {
+        boolean stillFilling = fill.state() == FillState.FILLING;
+        long outagesNow = nvme.counted(NvmeCounters::outages);
+        int outNow = nvme.countOut();
+        boolean changed = stillFilling != filling || outagesNow != outages || outNow != drivesOut;
+        filling = stillFilling;
+        outages = outagesNow;
+        drivesOut = outNow;
+        return changed;
     }
 
     /** As {@link KvStore#visitBlocks}. */
