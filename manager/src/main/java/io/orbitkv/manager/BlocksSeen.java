@@ -49,6 +49,6 @@ final class BlocksSeen implements BlockEvents.Visitor {
 
     /** Byte {@code b} of the key, of its first 16. */
     short headByte(int i, int b) {
-        return (short) ((heads[2 * i + b / Long.BYTES] >>> (b % Long.BYTES * Byte.SIZE)) & 0xFF);
+        return Wire.keyByte(heads, 2 * i, b);
     }
 }

@@ -137,7 +137,9 @@ final class ControlRequests {
         events.wrap(frames.in(), Wire.MESSAGE, blockLength, version);
         long first;
         try {
-            seen = seen == null ? new EventsSeen(EVENTS_MAX) : seen;
+            if (seen == null) {
+                seen = new EventsSeen(EVENTS_MAX);
+            }
             long wait = Math.min(events.waitMillis(), WAIT_MILLIS_MAX);
             first = manager.events().read(events.fromSequence(), wait, EVENTS_MAX, seen);
         } catch (InterruptedException e) {

@@ -57,7 +57,7 @@ final class EventsSeen implements EventLog.Reader {
 
     /** Byte {@code b} of the key. */
     short keyByte(int i, int b) {
-        return (short) ((keys[i * KEY_LONGS + b / Long.BYTES] >>> (b % Long.BYTES * Byte.SIZE)) & 0xFF);
+        return Wire.keyByte(keys, i * KEY_LONGS, b);
     }
 
     int shard(int i) {

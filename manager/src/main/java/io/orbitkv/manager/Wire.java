@@ -36,6 +36,11 @@ final class Wire {
 
     private Wire() {}
 
+    /** Byte {@code b} of a key that was taken apart into little-endian longs, from one of them on. */
+    static short keyByte(long[] longs, int from, int b) {
+        return (short) ((longs[from + b / Long.BYTES] >>> (b % Long.BYTES * Byte.SIZE)) & 0xFF);
+    }
+
     /** How many keys so many bytes are. */
     static int keys(int bytes) {
         if (bytes % KEY_BYTES != 0 || bytes > BLOCKS_MAX * KEY_BYTES) {
